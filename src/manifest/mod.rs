@@ -1,0 +1,3 @@
+//! What the user wrote: the manifest as typed values, each with its place.
+
+pub mod model;

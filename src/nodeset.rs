@@ -1,0 +1,1 @@
+//! Nodesets: `gpu[01-16],@group,!gpu07`.

@@ -1,0 +1,1 @@
+//! Quoting and templates: the only way a value becomes shell.
