@@ -1,1 +1,5 @@
-fn main() {}
+//! The `provision` program: parse, run, exit.
+
+fn main() -> std::process::ExitCode {
+    provision::cli::main()
+}
