@@ -7,6 +7,7 @@ pub mod diag;
 pub mod event;
 pub mod exec;
 pub mod facts;
+pub mod identity;
 #[cfg(feature = "lab")]
 pub mod lab;
 pub mod manifest;

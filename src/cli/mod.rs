@@ -1,6 +1,116 @@
 //! The command line: one file for each command. The only room that knows all others.
 
+mod apply;
+mod check;
+mod contact;
+mod facts;
+mod init;
+#[cfg(feature = "lab")]
+mod lab;
+mod log;
+mod plan;
+mod saved;
+mod schema;
+mod scripts;
+mod secrets;
+mod session;
+mod status;
+mod survey;
+
+use std::process::ExitCode as ProcessExit;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::diag::ExitCode;
+
+/// Brings GPU clusters to life: one manifest, one plan, over SSH with nothing on the nodes but sshd and a POSIX shell.
+#[derive(Debug, Parser)]
+#[command(name = "provision", version, about, after_help = EXAMPLES, max_term_width = 100)]
+struct Arguments {
+    #[command(flatten)]
+    common: Common,
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "Examples:
+  provision init                        write a commented starter manifest
+  provision check cluster.yaml          judge the file; no node is contacted
+  provision plan cluster.yaml           what would change, as diffs
+  provision apply cluster.yaml --yes    do it; a second time changes nothing
+
+Exit codes: 0 done · 1 a node failed · 2 usage or manifest error · 3 incompatible · 4 changes pending ·
+5 a node was left out · 130 interrupted";
+
+/// Options of every command.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Common {
+    /// How answers are written to standard output
+    #[arg(long, global = true, value_enum, default_value_t = Format::Human)]
+    pub format: Format,
+    /// How progress is shown on standard error
+    #[arg(long, global = true, value_enum, default_value_t = Progress::Auto)]
+    pub progress: Progress,
+    /// Say more on standard error: connections, key exchange, notes
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
+}
+
+/// Form of the answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people
+    Human,
+    /// For programs
+    Json,
+}
+
+/// Form of the progress.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Progress {
+    /// A bar on a terminal, lines elsewhere
+    Auto,
+    /// Lines
+    Plain,
+    /// Nothing
+    None,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Init(init::Arguments),
+    Check(check::Arguments),
+    Facts(facts::Arguments),
+    Plan(plan::Arguments),
+    Apply(apply::Arguments),
+    Status(status::Arguments),
+    Log(log::Arguments),
+    Schema(schema::Arguments),
+    #[cfg(feature = "lab")]
+    Lab(lab::Arguments),
+}
+
 /// Parses the arguments, runs the command and gives the exit code.
-pub fn main() -> std::process::ExitCode {
-    std::process::ExitCode::SUCCESS
+pub fn main() -> ProcessExit {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let _ = error.print();
+            return ProcessExit::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    let common = &arguments.common;
+    let code = match arguments.command {
+        Command::Init(arguments) => init::run(&arguments, common),
+        Command::Check(arguments) => check::run(&arguments, common),
+        Command::Facts(arguments) => facts::run(&arguments, common),
+        Command::Plan(arguments) => plan::run(&arguments, common),
+        Command::Apply(arguments) => apply::run(&arguments, common),
+        Command::Status(arguments) => status::run(&arguments, common),
+        Command::Log(arguments) => log::run(&arguments, common),
+        Command::Schema(arguments) => schema::run(&arguments, common),
+        #[cfg(feature = "lab")]
+        Command::Lab(arguments) => lab::run(&arguments, common),
+    };
+    ProcessExit::from(ExitCode::number(code))
 }

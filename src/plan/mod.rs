@@ -3,6 +3,8 @@
 //! A plan is pure data: it says which operations differ and how, what was observed for them, and in which phases they
 //! run. It holds no shell and no secrets; `apply` of a saved plan makes it again and compares.
 
+pub mod diff;
+
 use std::collections::BTreeMap;
 
 use indexmap::IndexMap;

@@ -1,0 +1,234 @@
+//! `provision apply`: does what the plan says.
+
+use std::collections::BTreeMap;
+
+use tokio_util::sync::CancellationToken;
+
+use super::contact::{block_on, client, listen, on_interrupt};
+use super::session::{self, Contact, Refused, Session};
+use super::{Common, Format, saved, survey};
+use crate::diag::ExitCode;
+use crate::event::Event;
+use crate::exec::run::RunInfo;
+use crate::plan::Plan;
+use crate::ssh::client::Client;
+use crate::state::runs::{self, RunFolder};
+use crate::ui;
+use crate::ui::progress::Progress;
+
+/// Bring the nodes to the manifest; picks up where an earlier run stopped, and a second time changes nothing
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  provision apply cluster.yaml --limit @a100 --yes
+  provision plan cluster.yaml --out monday.plan && provision apply monday.plan")]
+pub struct Arguments {
+    /// The manifest or a saved plan; ./cluster.yaml when not given, - for standard input
+    manifest: Option<String>,
+    #[command(flatten)]
+    contact: Contact,
+    /// Do not ask; needed where there is no terminal
+    #[arg(long, short)]
+    yes: bool,
+    /// Change nothing unless every selected node can be planned
+    #[arg(long)]
+    require_all: bool,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments, common: &Common) -> ExitCode {
+    let saved = match arguments.manifest.as_deref().map(saved::read) {
+        Some(Ok(saved)) => saved,
+        Some(Err(why)) => {
+            ui::output::say(&format!("error: {why}\n"));
+            return ExitCode::Usage;
+        }
+        None => None,
+    };
+    let path = saved.as_ref().map_or(arguments.manifest.as_deref(), |plan| Some(plan.manifest.as_str()));
+    let mut session = match session::open(path, &arguments.contact, true, common) {
+        Ok(session) => session,
+        Err(Refused(code)) => return code,
+    };
+    if let Some(plan) = &saved {
+        if let Some(changed) = saved::inputs_changed(plan, &session.inputs) {
+            return stale(&changed);
+        }
+        session.selected.retain(|node| plan.nodes.contains_key(&node.name));
+    }
+    block_on(apply(&session, saved.as_ref(), arguments, common))
+}
+
+fn stale(what: &str) -> ExitCode {
+    ui::output::say(&format!(
+        "error: the saved plan no longer holds: {what}\nhelp: make a new plan, look at it, and apply that; nothing was changed\n"
+    ));
+    ExitCode::Usage
+}
+
+async fn apply(session: &Session, saved: Option<&Plan>, arguments: &Arguments, common: &Common) -> ExitCode {
+    let cancel = on_interrupt();
+    let client = client(common, session.places.kept);
+    let id = runs::new_id();
+    let by = user_at_host();
+    let started = Event::RunStarted {
+        run: id.clone(),
+        by: by.clone(),
+        manifest: session.manifest.clone(),
+        nodes: session.selected.iter().map(|node| node.name.clone()).collect(),
+    };
+    let (context, listener) = listen(&arguments.contact, common, &cancel, None);
+    context.say(started.clone());
+    let planned = survey::plan(session, std::sync::Arc::clone(&client), true, &context).await;
+    drop(context);
+    listener.end().await;
+    keep_accepted(session, &client);
+    if cancel.is_cancelled() {
+        ui::output::say("interrupted: nothing was changed\n");
+        return ExitCode::Interrupted;
+    }
+    if let Some(changed) = saved.and_then(|plan| saved::differs(plan, &planned.plan)) {
+        return stale(&changed);
+    }
+    if let Some(code) = consent(&planned.plan, !planned.jobs.is_empty(), arguments, common, &cancel).await {
+        return code;
+    }
+
+    let plan = planned.plan;
+    let changing = !planned.jobs.is_empty();
+    let folder = if changing {
+        match RunFolder::create(&session.places, id.clone(), &plan) {
+            Ok(folder) => Some(folder),
+            Err(error) => {
+                ui::output::say(&format!("error: {error}\nhelp: make room or rights for it; nothing was changed\n"));
+                return ExitCode::Usage;
+            }
+        }
+    } else {
+        None
+    };
+    let (context, listener) = listen(&arguments.contact, common, &cancel, folder);
+    tell_survey(&started, &plan, &context);
+    let info = RunInfo {
+        id: id.clone(),
+        by,
+        manifest: session.inputs.get(&session.manifest).cloned().unwrap_or_default(),
+    };
+    let made = survey::execute(session, client, planned.jobs, &planned.cluster, info, &context).await;
+    if cancel.is_cancelled() {
+        context.say(Event::Interrupted);
+    }
+    drop(context);
+    let (progress, folder) = listener.end().await;
+    let reached: Vec<String> = plan.nodes.keys().cloned().collect();
+    let identities = survey::confirmed(&session.identities, &planned.cluster, &made, &reached, &id);
+    let mut code = ui::report::exit_code(&progress.report);
+    if cancel.is_cancelled() {
+        code = ExitCode::Interrupted;
+    }
+    if let Err(error) = session.places.write_nodes(&identities) {
+        ui::output::say(&format!("error: {error}\nhelp: the nodes are as reported; run apply again to write it\n"));
+        code = code.worst(ExitCode::Failed);
+    }
+    finish(progress, folder, code, common)
+}
+
+/// Records the end, shows the report.
+fn finish(mut progress: Progress, mut folder: Option<RunFolder>, code: ExitCode, common: &Common) -> ExitCode {
+    let done = Event::RunDone { exit: code.number() };
+    progress.report.fold(&done);
+    if let Some(folder) = &mut folder {
+        folder.record(&done);
+        if let Err(error) = folder.finish(&progress.report) {
+            ui::output::say(&format!("warning: {error}\n"));
+        }
+    }
+    let path = folder.and_then(|folder| folder.path).map(|path| path.display().to_string());
+    let text = match common.format {
+        Format::Json => ui::report::json(&progress.report).unwrap_or_default(),
+        Format::Human => {
+            ui::report::human(&progress.report, &progress.failures, path.as_deref(), &ui::View::stdout())
+        }
+    };
+    if ui::output::print(&text).is_err() {
+        return code.worst(ExitCode::Failed);
+    }
+    code
+}
+
+/// Shows the plan and asks; `Some` is the exit code when nothing is to be done about it.
+async fn consent(
+    plan: &Plan,
+    changing: bool,
+    arguments: &Arguments,
+    common: &Common,
+    cancel: &CancellationToken,
+) -> Option<ExitCode> {
+    let refused = arguments.require_all && !plan.left_out.is_empty();
+    if common.format == Format::Human && (changing || !plan.left_out.is_empty()) {
+        let _ = ui::output::print(&ui::plan::human(plan, &ui::View::stdout()));
+    }
+    if refused {
+        ui::output::say("error: --require-all: a selected node cannot be planned, so nothing was changed\n");
+        return Some(ExitCode::LeftOut);
+    }
+    if !changing || arguments.yes {
+        return None;
+    }
+    if !ui::output::can_ask() {
+        if common.format == Format::Json {
+            let _ = ui::output::print(&ui::plan::json(plan).unwrap_or_default());
+        }
+        ui::output::say("error: no terminal to ask on, so nothing was changed\nhelp: look at the plan and add --yes\n");
+        return Some(ExitCode::Usage);
+    }
+    let question = format!("Apply these changes to {} nodes?", plan.nodes.values().filter(|n| n.changes() > 0).count());
+    let answer = tokio::select! {
+        answer = tokio::task::spawn_blocking(move || ui::confirm(&question)) => answer.unwrap_or(false),
+        () = cancel.cancelled() => return Some(ExitCode::Interrupted),
+    };
+    if answer {
+        None
+    } else {
+        ui::output::say("not applied; nothing was changed\n");
+        Some(ExitCode::Pending)
+    }
+}
+
+/// Tells the run's listener what the survey found, so that report and run folder are whole.
+fn tell_survey(started: &Event, plan: &Plan, context: &crate::exec::Context) {
+    context.say(started.clone());
+    for (node, why) in &plan.left_out {
+        context.say(Event::NodeLeftOut { node: node.clone(), why: why.clone() });
+    }
+    for (node, plan) in &plan.nodes {
+        context.say(Event::NodeProbed { node: node.clone(), changes: plan.changes() });
+        if plan.phases.is_empty() {
+            context.say(Event::NodeDone { node: node.clone(), changed: 0 });
+        }
+    }
+}
+
+/// Host keys that were accepted on the way (`ask`, `accept-new`) are kept at once, whatever comes after.
+fn keep_accepted(session: &Session, client: &Client) {
+    let accepted: BTreeMap<String, String> = client.accepted().into_iter().collect();
+    if accepted.is_empty() {
+        return;
+    }
+    let mut identities = session.identities.clone();
+    for (node, key) in accepted {
+        let keys = &mut identities.entry(node).or_default().host_keys;
+        if !keys.contains(&key) {
+            keys.push(key);
+            keys.sort();
+        }
+    }
+    if let Err(error) = session.places.write_nodes(&identities) {
+        ui::output::say(&format!("warning: the accepted host keys were not kept: {error}\n"));
+    }
+}
+
+fn user_at_host() -> String {
+    let user = std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_else(|_| "root".to_owned());
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    format!("{user}@{}", host.trim())
+}

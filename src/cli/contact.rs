@@ -1,0 +1,135 @@
+//! Contacting nodes: the runtime, the SSH client, Ctrl-C, and the events on their way to the screen.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::session::Contact;
+use super::{Common, Progress as Mode};
+use crate::diag::ExitCode;
+use crate::event::Event;
+use crate::exec::{Context, Deadlines};
+use crate::state::runs::RunFolder;
+use crate::ui::progress::{self, Progress};
+
+/// Runs the async part of a command.
+pub fn block_on<F: Future<Output = ExitCode>>(future: F) -> ExitCode {
+    match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => {
+            let code = runtime.block_on(future);
+            // A blocking read that never ends (a terminal question) must not keep the program.
+            runtime.shutdown_background();
+            code
+        }
+        Err(error) => {
+            crate::ui::output::say(&format!("error: the system gives no threads: {error}\n"));
+            ExitCode::Failed
+        }
+    }
+}
+
+/// Where events and logs of a stretch of work go.
+pub struct Listener {
+    task: JoinHandle<(Progress, Option<RunFolder>)>,
+}
+
+/// Opens the channel of a stretch of work: screen, and run folder if there is one.
+pub fn listen(
+    contact: &Contact,
+    common: &Common,
+    cancel: &CancellationToken,
+    folder: Option<RunFolder>,
+) -> (Context, Listener) {
+    let (events, event_receiver) = unbounded_channel();
+    let (logs, log_receiver) = unbounded_channel();
+    let mode = match common.progress {
+        Mode::Auto => progress::Mode::Auto,
+        Mode::Plain => progress::Mode::Plain,
+        Mode::None => progress::Mode::None,
+    };
+    let task = tokio::spawn(take(Progress::new(mode), event_receiver, log_receiver, folder));
+    let context = Context {
+        events,
+        logs,
+        cancel: cancel.clone(),
+        deadlines: Deadlines::default(),
+        max_parallel: usize::try_from(contact.max_parallel).unwrap_or(64),
+    };
+    (context, Listener { task })
+}
+
+async fn take(
+    mut progress: Progress,
+    mut events: UnboundedReceiver<Event>,
+    mut logs: UnboundedReceiver<(String, String)>,
+    mut folder: Option<RunFolder>,
+) -> (Progress, Option<RunFolder>) {
+    let mut tick = tokio::time::interval(Duration::from_millis(500));
+    let (mut open_events, mut open_logs) = (true, true);
+    while open_events || open_logs {
+        tokio::select! {
+            event = events.recv(), if open_events => match event {
+                Some(event) => {
+                    if let Some(folder) = &mut folder {
+                        folder.record(&event);
+                    }
+                    progress.take(&event);
+                }
+                None => open_events = false,
+            },
+            log = logs.recv(), if open_logs => match log {
+                Some((node, text)) => {
+                    if let Some(folder) = &folder {
+                        folder.log(&node, &text);
+                    }
+                }
+                None => open_logs = false,
+            },
+            _ = tick.tick() => progress.tick(),
+        }
+    }
+    progress.finish();
+    (progress, folder)
+}
+
+impl Listener {
+    /// Waits until everything was taken; all contexts must be dropped before.
+    pub async fn end(self) -> (Progress, Option<RunFolder>) {
+        self.task.await.unwrap_or_else(|_| (Progress::new(progress::Mode::None), None))
+    }
+}
+
+/// Makes Ctrl-C (and the polite kill) set the token: no new phase, following ends.
+pub fn on_interrupt() -> CancellationToken {
+    use tokio::signal::unix::{SignalKind, signal};
+    let cancel = CancellationToken::new();
+    let token = cancel.clone();
+    tokio::spawn(async move {
+        let Ok(mut terminate) = signal(SignalKind::terminate()) else { return };
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            _ = terminate.recv() => {}
+        }
+        token.cancel();
+    });
+    cancel
+}
+
+/// The SSH client of a run, configured by the command line.
+pub fn client(common: &Common, keep: bool) -> Arc<crate::ssh::client::Client> {
+    let terminal = crate::ui::output::can_ask();
+    Arc::new(crate::ssh::client::Client::new(crate::ssh::SshOptions {
+        ask: if terminal && keep { Some(Arc::new(ask_host_key)) } else { None },
+        may_accept: keep,
+        verbose: common.verbose,
+        ..crate::ssh::SshOptions::default()
+    }))
+}
+
+fn ask_host_key(question: &str) -> bool {
+    crate::ui::confirm(question)
+}

@@ -1,0 +1,170 @@
+//! What `plan`, `apply`, `status` and `facts` have in common before a node is contacted: the manifest read and
+//! judged, secrets and side files read, nodes selected.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+
+use super::{Common, Format, secrets};
+use crate::diag::{ExitCode, Finding};
+use crate::identity::Identities;
+use crate::manifest::{self, model};
+use crate::nodeset::Nodeset;
+use crate::plan::diff::Wish;
+use crate::ssh::Target;
+use crate::state::{Places, StateError};
+use crate::ui;
+
+/// Options of every command that contacts nodes.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Contact {
+    /// Only these nodes: names, ranges, @groups, !exclusions: gpu[01-16],!gpu07
+    #[arg(long, value_name = "NODESET")]
+    pub limit: Option<String>,
+    /// How many nodes are worked on at once
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_parallel: u32,
+    /// Let `${file:PATH}` read here too, outside the manifest's folder
+    #[arg(long, value_name = "PATH")]
+    pub allow_file: Vec<PathBuf>,
+}
+
+/// A manifest ready to be worked with.
+pub struct Session {
+    /// Path as given.
+    pub manifest: String,
+    /// Where its files live.
+    pub places: Places,
+    /// Wish, side files, secrets.
+    pub wish: Arc<Wish>,
+    /// SHA-256 of the manifest and the side files.
+    pub inputs: BTreeMap<String, String>,
+    /// What `NAME.nodes` says.
+    pub identities: Identities,
+    /// The nodes to contact, in manifest order.
+    pub selected: Vec<model::Node>,
+}
+
+/// Why a command ends before it began; what there is to say has been said.
+pub struct Refused(pub ExitCode);
+
+/// Reads and judges everything; `steps` refuses parts this build has no step for.
+///
+/// # Errors
+/// The exit code, after the findings were shown.
+pub fn open(path: Option<&str>, contact: &Contact, steps: bool, common: &Common) -> Result<Session, Refused> {
+    let path = path.unwrap_or("cluster.yaml").to_owned();
+    let text = super::check::read(&path).map_err(|finding| refuse(&path, "", vec![finding], common))?;
+    let (manifest, mut findings) = manifest::load(&path, &text);
+    let broken = findings.iter().any(|finding| finding.severity == crate::diag::Severity::Error);
+    let Some(manifest) = manifest.filter(|_| !broken) else {
+        return Err(refuse(&path, &text, findings, common));
+    };
+    if steps {
+        let unbuilt = manifest.refuse_unbuilt();
+        if !unbuilt.is_empty() {
+            findings.extend(unbuilt);
+            return Err(refuse(&path, &text, findings, common));
+        }
+    }
+    let places = Places::of(&path);
+    let names: Vec<&str> = manifest.nodes.iter().map(|node| node.name.as_str()).collect();
+    let chosen = match &contact.limit {
+        None => None,
+        Some(limit) => {
+            let nodes = Nodeset::parse(limit).and_then(|nodeset| nodeset.select(&names, &manifest.groups));
+            Some(nodes.map_err(|finding| refuse(&path, &text, vec![finding], common))?)
+        }
+    };
+    let secrets = secrets::resolve(&manifest, &places.beside, &contact.allow_file)
+        .map_err(|findings| refuse(&path, &text, findings, common))?;
+    let (files, mut inputs) =
+        side_files(&manifest, &places).map_err(|findings| refuse(&path, &text, findings, common))?;
+    inputs.insert(path.clone(), hash(text.as_bytes()));
+    let identities = places.read_nodes().map_err(|error| refuse(&path, &text, vec![state_finding(&error)], common))?;
+    let chosen: Option<std::collections::BTreeSet<String>> = chosen.map(|names| names.into_iter().collect());
+    let selected = manifest
+        .nodes
+        .iter()
+        .filter(|node| node.state == model::NodeState::In)
+        .filter(|node| chosen.as_ref().is_none_or(|chosen| chosen.contains(&node.name)))
+        .cloned()
+        .collect();
+    let wish = Arc::new(Wish { manifest, files, secrets });
+    Ok(Session { manifest: path, places, wish, inputs, identities, selected })
+}
+
+/// A finding about one of our own files.
+pub fn state_finding(error: &StateError) -> Finding {
+    Finding::input("P0010", error.to_string(), None).fix("restore the file from version control, or remove it")
+}
+
+/// Shows findings and gives the exit code 2.
+pub fn refuse(path: &str, text: &str, findings: Vec<Finding>, common: &Common) -> Refused {
+    ui::findings::show(path, text, &findings, common.format == Format::Json);
+    Refused(ExitCode::Usage)
+}
+
+/// SHA-256 in hex.
+pub fn hash(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+type Side = (crate::steps::SideFiles, BTreeMap<String, String>);
+
+/// Reads the files that `source:` and `template:` name, relative to the manifest.
+fn side_files(manifest: &model::Manifest, places: &Places) -> Result<Side, Vec<Finding>> {
+    let mut files = crate::steps::SideFiles::new();
+    let mut hashes = BTreeMap::new();
+    let mut findings = Vec::new();
+    let mut tried = std::collections::BTreeSet::new();
+    for node in &manifest.nodes {
+        for wish in &node.settings.files {
+            let (model::FileState::Source(path) | model::FileState::Template(path)) = &wish.what else { continue };
+            if !tried.insert(path.clone()) {
+                continue;
+            }
+            match std::fs::read(places.beside.join(path)) {
+                Ok(bytes) => {
+                    hashes.insert(path.clone(), hash(&bytes));
+                    files.insert(path.clone(), bytes);
+                }
+                Err(error) => findings.push(
+                    Finding::input("P0010", format!("cannot read {path}: {error}"), Some(wish.place.clone()))
+                        .because("source and template are relative to the manifest's folder")
+                        .fix("create the file, or correct the path"),
+                ),
+            }
+        }
+    }
+    if findings.is_empty() { Ok((files, hashes)) } else { Err(findings) }
+}
+
+impl Session {
+    /// The node as SSH sees it.
+    pub fn target(&self, node: &model::Node) -> Target {
+        let ssh = &node.settings.ssh;
+        let fill = |text: &Option<model::Text>| secrets::fill(text.as_ref(), &self.wish.secrets);
+        Target {
+            node: node.name.clone(),
+            address: node.address.clone(),
+            address_given: node.address_given,
+            ssh: Arc::clone(&node.settings),
+            known: self.identities.get(&node.name).map(|identity| identity.host_keys.clone()).unwrap_or_default(),
+            passphrase: fill(&ssh.passphrase),
+            password: fill(&ssh.password),
+            become_password: fill(&ssh.become_password),
+        }
+    }
+
+    /// Whether any selected node becomes root.
+    pub fn wants_root(&self) -> bool {
+        self.selected.iter().any(|node| node.settings.ssh.r#become == Some(model::Become::Sudo))
+    }
+}

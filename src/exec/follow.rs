@@ -1,0 +1,346 @@
+//! Following a phase on a node: from a byte offset, over as many connections as it takes.
+//!
+//! The script runs detached, so a lost link loses nothing: we come back and read on from where we were.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::Context;
+use crate::event::{Event, Outcome};
+use crate::render::{self, NodeEvent};
+use crate::ssh::{Connector, ExecError, Exit, Flow, Output, Script, Target, Transport};
+
+/// Cap on what the events of one phase may amount to.
+const EVENT_BYTES: u64 = 64 * 1024 * 1024;
+
+/// A phase that runs, or is to be started, on a node.
+pub struct Phase {
+    /// Its folder's name under `runs/` on the node.
+    pub id: String,
+    /// `node` or `mesh`.
+    pub name: String,
+    /// The operations' ids, by the index that events name.
+    pub operations: Vec<String>,
+    /// The script that writes and starts it; `None` when it was found running.
+    pub start: Option<Script>,
+    /// Whether root is needed to read its events.
+    pub root: bool,
+}
+
+/// How a phase ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ended {
+    /// Every operation is as wanted.
+    Well,
+    /// An operation failed (its event was sent).
+    Failed {
+        /// The operation's id.
+        at: String,
+        /// What went wrong.
+        what: String,
+    },
+    /// It cannot be followed any more; it may still run there.
+    Lost(String),
+    /// Ctrl-C.
+    Interrupted,
+}
+
+/// Starts (if need be) and follows a phase to its end; `on_yield` gets what operations yield, as it comes.
+pub async fn phase<C: Connector>(
+    connector: &C,
+    target: &Target,
+    link: &mut Option<C::Link>,
+    phase: &Phase,
+    context: &Context,
+    on_yield: &(dyn Fn(&str, &str) + Send + Sync),
+) -> Ended {
+    let node = target.node.as_str();
+    context.say(Event::PhaseStarted {
+        node: node.to_owned(),
+        phase: phase.name.clone(),
+        operations: phase.operations.len(),
+        resumed: phase.start.is_none(),
+    });
+    let mut lines = Lines::new(node, phase, context, on_yield);
+    let mut started = phase.start.is_none();
+    let ended = loop {
+        let open = match link.take() {
+            Some(open) => open,
+            None => match reconnect(connector, target, context).await {
+                Ok(open) => open,
+                Err(ended) => break ended,
+            },
+        };
+        let step = tokio::select! {
+            step = advance(&open, phase, &mut started, &mut lines, context) => step,
+            () = context.cancel.cancelled() => Step::Over(Ended::Interrupted),
+        };
+        match step {
+            Step::Over(ended) => {
+                *link = Some(open);
+                break ended;
+            }
+            Step::LinkLost(why) => {
+                context.say(Event::LinkLost { node: node.to_owned(), why });
+                open.close().await;
+            }
+        }
+    };
+    if ended != Ended::Interrupted && !matches!(ended, Ended::Lost(_)) {
+        context.say(Event::PhaseDone {
+            node: node.to_owned(),
+            phase: phase.name.clone(),
+            ok: ended == Ended::Well,
+        });
+    }
+    ended
+}
+
+enum Step {
+    Over(Ended),
+    LinkLost(String),
+}
+
+/// One go over one connection: start if not started, then follow.
+async fn advance<L: Transport>(
+    link: &L,
+    phase: &Phase,
+    started: &mut bool,
+    lines: &mut Lines<'_>,
+    context: &Context,
+) -> Step {
+    if let (false, Some(script)) = (*started, &phase.start) {
+        let mut said = Said::default();
+        match link.exec(script, &mut said).await {
+            Ok(Some(Exit::Status(0))) => *started = true,
+            Ok(_) => {
+                let what = format!("the phase could not be started: {}", said.last_line());
+                return Step::Over(Ended::Failed { at: format!("phase {}", phase.name), what });
+            }
+            Err(ExecError::LinkLost(lost)) => return Step::LinkLost(lost.why),
+            Err(ExecError::NoRoot(why)) => {
+                return Step::Over(Ended::Failed { at: format!("phase {}", phase.name), what: why.what });
+            }
+        }
+    }
+    let text = render::follow(&phase.id, lines.offset);
+    let script = Script { text: Arc::from(text), root: phase.root };
+    lines.begin();
+    let alive = lines.alive.clone();
+    let silence = context.deadlines.silence;
+    let result = tokio::select! {
+        result = link.exec(&script, lines) => result,
+        () = silent(&alive, silence) => {
+            return Step::Over(Ended::Lost(format!("nothing was heard of the phase for {} min", silence.as_secs() / 60)));
+        }
+    };
+    match (lines.ended.take(), result) {
+        (Some(ended), _) => Step::Over(ended),
+        (None, Err(ExecError::LinkLost(lost))) => Step::LinkLost(lost.why),
+        (None, Err(ExecError::NoRoot(why))) => Step::Over(Ended::Lost(why.what)),
+        (None, Ok(_)) => Step::Over(Ended::Failed {
+            at: lines.current(),
+            what: "the phase's script is gone without an end (killed, or the node was restarted)".to_owned(),
+        }),
+    }
+}
+
+/// Ends when nothing was heard for so long.
+async fn silent(alive: &Mutex<Instant>, silence: Duration) {
+    loop {
+        let last = *alive.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.elapsed() >= silence {
+            return;
+        }
+        tokio::time::sleep_until(last + silence).await;
+    }
+}
+
+async fn reconnect<C: Connector>(connector: &C, target: &Target, context: &Context) -> Result<C::Link, Ended> {
+    let began = Instant::now();
+    let mut pause = Duration::from_millis(200);
+    loop {
+        let attempt = tokio::select! {
+            attempt = connector.connect(target) => attempt,
+            () = context.cancel.cancelled() => return Err(Ended::Interrupted),
+        };
+        match attempt {
+            Ok(link) => {
+                context.say(Event::Reconnected { node: target.node.clone() });
+                return Ok(link);
+            }
+            // A changed key or a refused login does not get better by asking again.
+            Err(why) if why.kind != "unreachable" => return Err(Ended::Lost(why.what)),
+            Err(why) if began.elapsed() + pause > context.deadlines.reconnect => {
+                let seconds = context.deadlines.reconnect.as_secs();
+                return Err(Ended::Lost(format!("the link did not come back within {seconds} s: {}", why.what)));
+            }
+            Err(_) => {}
+        }
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = context.cancel.cancelled() => return Err(Ended::Interrupted),
+        }
+        pause = (pause * 2).min(Duration::from_secs(5));
+    }
+}
+
+/// Takes the event file as it comes and turns its lines into events.
+struct Lines<'a> {
+    node: &'a str,
+    phase: &'a Phase,
+    context: &'a Context,
+    on_yield: &'a (dyn Fn(&str, &str) + Send + Sync),
+    /// Bytes of whole lines taken so far: where a reconnect reads on.
+    offset: u64,
+    partial: Vec<u8>,
+    running: Option<usize>,
+    failed: Option<(String, String)>,
+    ended: Option<Ended>,
+    alive: Arc<Mutex<Instant>>,
+}
+
+impl<'a> Lines<'a> {
+    fn new(
+        node: &'a str,
+        phase: &'a Phase,
+        context: &'a Context,
+        on_yield: &'a (dyn Fn(&str, &str) + Send + Sync),
+    ) -> Self {
+        Lines {
+            node,
+            phase,
+            context,
+            on_yield,
+            offset: 0,
+            partial: Vec::new(),
+            running: None,
+            failed: None,
+            ended: None,
+            alive: Arc::new(Mutex::new(Instant::now())),
+        }
+    }
+
+    fn begin(&mut self) {
+        self.partial.clear();
+        self.heard();
+    }
+
+    fn heard(&self) {
+        *self.alive.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    fn op(&self, index: usize) -> String {
+        self.phase.operations.get(index).cloned().unwrap_or_else(|| format!("operation {}", index + 1))
+    }
+
+    fn current(&self) -> String {
+        self.running.map_or_else(|| format!("phase {}", self.phase.name), |index| self.op(index))
+    }
+
+    fn line(&mut self, line: &str) {
+        let Some(event) = render::parse_event_line(line) else { return };
+        let node = self.node.to_owned();
+        match event {
+            NodeEvent::Start { op } => {
+                self.running = Some(op);
+                self.context.say(Event::OpStarted { node, op: self.op(op) });
+            }
+            NodeEvent::Fine { op, millis } => {
+                let outcome = Outcome::Fine;
+                self.context.say(Event::OpDone { node, op: self.op(op), outcome, millis });
+            }
+            NodeEvent::Changed { op, millis } => {
+                let outcome = Outcome::Changed;
+                self.context.say(Event::OpDone { node, op: self.op(op), outcome, millis });
+            }
+            NodeEvent::Yield { op, text } => (self.on_yield)(&self.op(op), &text),
+            NodeEvent::Reaction { name } => {
+                self.running = None;
+                self.context.say(Event::OpStarted { node, op: name });
+            }
+            NodeEvent::Failed { op, during, status, tail } => {
+                let op = op.map_or_else(|| format!("phase {}", self.phase.name), |op| self.op(op));
+                let what = failure(&during, status, &tail);
+                let log: String = tail.iter().map(|line| format!("{line}\n")).collect();
+                let _ = self.context.logs.send((node.clone(), format!("{op}: {what}\n{log}")));
+                self.failed = Some((op.clone(), what));
+                self.context.say(Event::OpFailed { node, op, during, status, tail });
+            }
+            NodeEvent::End { status } => {
+                self.ended = Some(match (status, self.failed.take()) {
+                    (0, None) => Ended::Well,
+                    (_, Some((at, what))) => Ended::Failed { at, what },
+                    (status, None) => {
+                        Ended::Failed { at: self.current(), what: format!("the phase ended with status {status}") }
+                    }
+                });
+            }
+        }
+    }
+}
+
+fn failure(during: &str, status: i32, tail: &[String]) -> String {
+    let last = tail.iter().rev().find(|line| !line.trim().is_empty());
+    let reason = last.map_or_else(String::new, |line| format!(": {}", line.trim()));
+    match during {
+        "observe" => format!("it ran, but what was wanted is still not there{reason}"),
+        "deadline" => format!("it did not end within its deadline and was stopped{reason}"),
+        _ => format!("exit status {status}{reason}"),
+    }
+}
+
+impl Output for Lines<'_> {
+    fn stdout(&mut self, bytes: &[u8]) -> Flow {
+        self.heard();
+        self.partial.extend_from_slice(bytes);
+        while let Some(end) = self.partial.iter().position(|byte| *byte == b'\n') {
+            let rest = self.partial.split_off(end + 1);
+            let line = std::mem::replace(&mut self.partial, rest);
+            self.offset += line.len() as u64;
+            let text = String::from_utf8_lossy(line.strip_suffix(b"\n").unwrap_or(&line)).into_owned();
+            let _ = self.context.logs.send((self.node.to_owned(), format!("{}\n", text.replace('\t', " "))));
+            self.line(&text);
+            if self.ended.is_some() {
+                return Flow::Stop;
+            }
+        }
+        if self.offset + self.partial.len() as u64 > EVENT_BYTES {
+            self.ended = Some(Ended::Failed {
+                at: self.current(),
+                what: "it wrote more than 64 MiB of events and is not believed".to_owned(),
+            });
+            return Flow::Stop;
+        }
+        Flow::Continue
+    }
+
+    fn stderr(&mut self, _bytes: &[u8]) -> Flow {
+        Flow::Continue
+    }
+}
+
+/// Keeps the beginning of what a short script says.
+#[derive(Default)]
+struct Said(Vec<u8>);
+
+impl Said {
+    fn last_line(&self) -> String {
+        let text = String::from_utf8_lossy(&self.0);
+        text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing").to_owned()
+    }
+}
+
+impl Output for Said {
+    fn stdout(&mut self, bytes: &[u8]) -> Flow {
+        let room = 16_384_usize.saturating_sub(self.0.len());
+        self.0.extend(bytes.iter().take(room));
+        Flow::Continue
+    }
+
+    fn stderr(&mut self, bytes: &[u8]) -> Flow {
+        self.stdout(bytes)
+    }
+}

@@ -1,0 +1,323 @@
+//! Asking and changing many nodes: the survey, and the run of a plan.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+
+use super::follow::{self, Ended, Phase};
+use super::probe::{self, Answers, Asker};
+use super::{Context, nonce};
+use crate::event::{Event, LeftOut};
+use crate::manifest::model::Node;
+use crate::plan::diff::{Differing, MESH_PHASE, NODE_PHASE, Wish, Work};
+use crate::render::{self, OpScript, PhaseScript};
+use crate::ssh::{Connector, Script, Target, Transport};
+use crate::steps::Cluster;
+
+/// A node that answered.
+pub struct Surveyed<L> {
+    /// What it said.
+    pub answers: Answers,
+    /// The host key it proved to hold.
+    pub host_key: String,
+    /// The open connection.
+    pub link: Option<L>,
+    /// Where it is.
+    pub target: Target,
+}
+
+/// Asks all nodes at once, at most `max_parallel` at a time; a phase of an earlier run that still runs on a node is
+/// followed to its end first when `resume` is set.
+pub async fn survey<C: Connector>(
+    connector: Arc<C>,
+    targets: Vec<Target>,
+    asker: Arc<dyn Asker>,
+    resume: bool,
+    context: Context,
+) -> BTreeMap<String, Result<Surveyed<C::Link>, LeftOut>> {
+    let permits = Arc::new(Semaphore::new(context.max_parallel.max(1)));
+    let mut tasks = JoinSet::new();
+    for target in targets {
+        let (connector, asker, context, permits) =
+            (Arc::clone(&connector), Arc::clone(&asker), context.clone(), Arc::clone(&permits));
+        tasks.spawn(async move {
+            let _permit = permits.acquire_owned().await;
+            let node = target.node.clone();
+            let result = tokio::select! {
+                result = survey_one(&*connector, target, &*asker, resume, &context) => result,
+                () = context.cancel.cancelled() => Err(interrupted()),
+            };
+            if let Err(why) = &result {
+                context.say(Event::NodeLeftOut { node: node.clone(), why: why.clone() });
+            }
+            (node, result)
+        });
+    }
+    let mut results = BTreeMap::new();
+    while let Some(joined) = tasks.join_next().await {
+        if let Ok((node, result)) = joined {
+            results.insert(node, result);
+        }
+    }
+    results
+}
+
+fn interrupted() -> LeftOut {
+    LeftOut {
+        kind: "interrupted".to_owned(),
+        what: "not asked: interrupted".to_owned(),
+        because: Vec::new(),
+        fix: vec!["run it again".to_owned()],
+    }
+}
+
+async fn survey_one<C: Connector>(
+    connector: &C,
+    target: Target,
+    asker: &dyn Asker,
+    resume: bool,
+    context: &Context,
+) -> Result<Surveyed<C::Link>, LeftOut> {
+    let mut link = Some(connector.connect(&target).await?);
+    loop {
+        let Some(open) = link.take() else {
+            link = Some(connector.connect(&target).await?);
+            continue;
+        };
+        let answers = probe::ask(&open, &target, asker, context).await?;
+        let running = if resume { answers.facts.running_phases() } else { Vec::new() };
+        let Some(id) = running.into_iter().next() else {
+            return Ok(Surveyed { answers, host_key: open.host_key(), link: Some(open), target });
+        };
+        link = Some(open);
+        let name = id.rsplit('.').next().unwrap_or(NODE_PHASE).to_owned();
+        let phase = Phase { id, name, operations: Vec::new(), start: None, root: target.becomes_root() };
+        match follow::phase(connector, &target, &mut link, &phase, context, &|_, _| {}).await {
+            // Whether it ended well is for the next look to say: what is not as wanted is planned again.
+            Ended::Well | Ended::Failed { .. } => {}
+            Ended::Interrupted => return Err(interrupted()),
+            Ended::Lost(why) => {
+                return Err(LeftOut {
+                    kind: "unreachable".to_owned(),
+                    what: format!("an earlier run is still at work there and cannot be followed: {why}"),
+                    because: Vec::new(),
+                    fix: vec!["run it again later; nothing was started twice".to_owned()],
+                });
+            }
+        }
+    }
+}
+
+/// A node with something to do.
+pub struct Job<L> {
+    /// The node as wanted.
+    pub node: Node,
+    /// As surveyed.
+    pub surveyed: Surveyed<L>,
+    /// What differs.
+    pub work: Work,
+}
+
+/// What belongs to the run as a whole.
+#[derive(Debug, Clone)]
+pub struct RunInfo {
+    /// The run's ID.
+    pub id: String,
+    /// Who runs it: `user@host`.
+    pub by: String,
+    /// Hash of the manifest, for the journals.
+    pub manifest: String,
+}
+
+/// The public keys that nodes make in this run, as they become known.
+#[derive(Default)]
+struct Keys {
+    /// Nodes whose key is still awaited.
+    awaited: BTreeSet<String>,
+    /// Node to its new public key.
+    made: BTreeMap<String, String>,
+}
+
+/// Runs every job; gives the public keys that were made. Everything else is told in events.
+pub async fn run<C: Connector>(
+    connector: Arc<C>,
+    wish: Arc<Wish>,
+    jobs: Vec<Job<C::Link>>,
+    cluster: Cluster,
+    info: RunInfo,
+    context: Context,
+) -> BTreeMap<String, String> {
+    let awaited: BTreeSet<String> =
+        jobs.iter().map(|job| job.node.name.clone()).filter(|name| cluster.coming.contains(name)).collect();
+    let (keys, _) = watch::channel(Keys { awaited, made: BTreeMap::new() });
+    let keys = Arc::new(keys);
+    let permits = Arc::new(Semaphore::new(context.max_parallel.max(1)));
+    let shared = Arc::new(Shared { connector, wish, cluster, info, context, keys: Arc::clone(&keys), permits });
+    let mut tasks = JoinSet::new();
+    for job in jobs {
+        let shared = Arc::clone(&shared);
+        tasks.spawn(async move {
+            let name = job.node.name.clone();
+            shared.node(job).await;
+            // Whatever happened, nobody waits for this node any longer.
+            shared.keys.send_modify(|keys| {
+                keys.awaited.remove(&name);
+            });
+        });
+    }
+    while tasks.join_next().await.is_some() {}
+    keys.borrow().made.clone()
+}
+
+struct Shared<C: Connector> {
+    connector: Arc<C>,
+    wish: Arc<Wish>,
+    cluster: Cluster,
+    info: RunInfo,
+    context: Context,
+    keys: Arc<watch::Sender<Keys>>,
+    permits: Arc<Semaphore>,
+}
+
+impl<C: Connector> Shared<C> {
+    async fn node(&self, job: Job<C::Link>) {
+        let name = job.node.name.clone();
+        let Surveyed { answers, link, target, .. } = job.surveyed;
+        let mut link = link;
+        let mut result = Ok(());
+        for phase in [NODE_PHASE, MESH_PHASE] {
+            if self.context.cancel.is_cancelled() {
+                result = Err(Ended::Interrupted);
+                break;
+            }
+            let scripts = match phase {
+                NODE_PHASE => {
+                    let pending = job.work.pending.clone();
+                    (scripts(&job.work.phase(NODE_PHASE)), pending)
+                }
+                _ if job.work.phase(MESH_PHASE).is_empty() => continue,
+                _ => match self.mesh(&job.node, &answers).await {
+                    Ok(scripts) => (scripts, Vec::new()),
+                    Err(ended) => {
+                        result = Err(ended);
+                        break;
+                    }
+                },
+            };
+            if scripts.0.is_empty() && scripts.1.is_empty() {
+                continue;
+            }
+            let _permit = self.permits.acquire().await;
+            let ended = self.phase(&name, phase, scripts, &target, &mut link).await;
+            if ended != Ended::Well {
+                result = Err(ended);
+                break;
+            }
+        }
+        if let Some(link) = link {
+            link.close().await;
+        }
+        let node = name;
+        self.context.say(match result {
+            Ok(()) => Event::NodeDone { node, changed: 0 },
+            Err(Ended::Failed { at, what }) => {
+                let log = format!("see {node}.log in the run's folder; mend the cause and run apply again");
+                Event::NodeFailed { node, at, what, fix: vec![log] }
+            }
+            Err(Ended::Lost(what)) => Event::NodeFailed {
+                node,
+                at: "link".to_owned(),
+                what,
+                fix: vec!["when the node answers again run apply: it follows what still runs there".to_owned()],
+            },
+            Err(Ended::Well | Ended::Interrupted) => return,
+        });
+    }
+
+    /// Waits for the peers' keys and makes the operations that needed them.
+    async fn mesh(&self, node: &Node, answers: &Answers) -> Result<Vec<OpScript>, Ended> {
+        let mut receiver = self.keys.subscribe();
+        let mut cluster = self.cluster.clone();
+        {
+            let ready = tokio::select! {
+                ready = receiver.wait_for(|keys| keys.awaited.is_empty()) => ready,
+                () = self.context.cancel.cancelled() => return Err(Ended::Interrupted),
+            };
+            if let Ok(keys) = ready {
+                for (name, key) in &keys.made {
+                    cluster.identities.entry(name.clone()).or_default().trust_key = Some(key.clone());
+                }
+            }
+        }
+        cluster.coming.clear();
+        match self.wish.work(node, &answers.facts, &answers.seen, &cluster) {
+            Ok(work) => Ok(scripts(
+                &work.operations.iter().filter(|differing| differing.when == crate::steps::When::Mesh).collect::<Vec<_>>(),
+            )),
+            Err(why) => Err(Ended::Failed { at: "trust".to_owned(), what: why.what }),
+        }
+    }
+
+    async fn phase(
+        &self,
+        node: &str,
+        phase: &str,
+        (operations, pending): (Vec<OpScript>, Vec<crate::ops::Reaction>),
+        target: &Target,
+        link: &mut Option<C::Link>,
+    ) -> Ended {
+        let id = format!("{}.{phase}", self.info.id);
+        let ids = operations.iter().map(|operation| operation.id.clone()).collect();
+        let rendered = render::phase(&PhaseScript {
+            run: id.clone(),
+            phase: phase.to_owned(),
+            nonce: nonce(),
+            by: self.info.by.clone(),
+            manifest: self.info.manifest.clone(),
+            operations,
+            pending,
+        });
+        let start = match rendered.and_then(|rendered| render::start(&id, &rendered)) {
+            Ok(text) => Script { text: Arc::from(text), root: target.becomes_root() },
+            Err(error) => return Ended::Failed { at: format!("phase {phase}"), what: error.to_string() },
+        };
+        let job = Phase { id, name: phase.to_owned(), operations: ids, start: Some(start), root: target.becomes_root() };
+        let on_yield = |_op: &str, text: &str| {
+            // Only what the typed parser lets through reaches another node.
+            if let Ok(key) = crate::ops::public_key::PublicKey::parse(text) {
+                self.keys.send_modify(|keys| {
+                    keys.awaited.remove(node);
+                    keys.made.insert(node.to_owned(), key.to_string());
+                });
+            }
+        };
+        follow::phase(&*self.connector, target, link, &job, &self.context, &on_yield).await
+    }
+}
+
+fn scripts(differing: &[&Differing]) -> Vec<OpScript> {
+    differing.iter().map(|differing| OpScript::of(&*differing.op)).collect()
+}
+
+/// The script of one phase as it would run, for showing.
+///
+/// # Errors
+/// When a value cannot be made shell (a NUL in it).
+pub fn phase_script(
+    run: &str,
+    phase: &str,
+    operations: &[&Differing],
+    pending: Vec<crate::ops::Reaction>,
+) -> Result<render::PhaseShell, render::RenderError> {
+    render::phase(&PhaseScript {
+        run: format!("{run}.{phase}"),
+        phase: phase.to_owned(),
+        nonce: "NONCE".to_owned(),
+        by: "WHO".to_owned(),
+        manifest: "HASH".to_owned(),
+        operations: scripts(operations),
+        pending,
+    })
+}
