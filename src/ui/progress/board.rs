@@ -120,7 +120,8 @@ impl Board {
             .take(room)
             .map(|(name, node)| {
                 let millis = u64::try_from(now.saturating_sub(node.since).as_millis()).unwrap_or(u64::MAX);
-                format!("{} {} ({})", safe(name), safe(&node.what), duration(millis))
+                // The time comes first: the end of a long line is cut.
+                format!("{} ({}): {}", safe(name), duration(millis), safe(&node.what))
             })
             .collect();
         if all > room {

@@ -49,7 +49,7 @@ fn silence_names_what_is_running_once_a_minute() {
     assert_eq!(kept.text(), "");
     progress.tick_at(second(60));
     progress.tick_at(second(61));
-    assert_eq!(kept.text(), "still running: n1 packages htop (59 s)\n");
+    assert_eq!(kept.text(), "still running: n1 (59 s): packages htop\n");
     progress.tick_at(second(120));
     assert_eq!(kept.text().lines().count(), 2);
 }
@@ -63,7 +63,7 @@ fn at_most_eight_lines_and_the_longest_first() {
     }
     let lines = board.running(Duration::from_secs(20));
     assert_eq!(lines.len(), 8);
-    assert_eq!(lines[0], "n9999 package htop (19 s)");
+    assert_eq!(lines[0], "n9999 (19 s): package htop");
     assert_eq!(lines[7], "and 9993 more nodes");
     assert!(board.running(Duration::from_millis(10_000)).len() == 8);
     assert_eq!(board.running(Duration::ZERO), Vec::<String>::new(), "what has just begun is not shown");
