@@ -1,0 +1,215 @@
+//! Putting equal nodes together: grouping by a key, and names that differ only in who or where the node is.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+
+/// Items of one kind: the first of them, and the names of all.
+pub(super) struct Group<'a, T> {
+    /// The first item, shown for all.
+    pub first: T,
+    /// The names, in the order they came.
+    pub names: Vec<&'a str>,
+    /// For each detail, whether every item has the same as the first.
+    same: Vec<bool>,
+    details: Vec<u64>,
+}
+
+/// Groups in the order of their first members; one hash look-up for each item.
+pub(super) struct Groups<'a, T> {
+    index: HashMap<String, usize>,
+    /// The groups.
+    pub groups: Vec<Group<'a, T>>,
+}
+
+impl<'a, T> Groups<'a, T> {
+    /// No groups yet.
+    pub fn new() -> Self {
+        Groups { index: HashMap::new(), groups: Vec::new() }
+    }
+
+    /// Puts an item to the group with its key; `details` are hashes of what may differ inside a group, the same
+    /// number for equal keys.
+    pub fn add(&mut self, name: &'a str, item: T, key: Key, details: Vec<u64>) {
+        if let Some(group) = self.index.get(&key.0).and_then(|index| self.groups.get_mut(*index)) {
+            group.names.push(name);
+            for ((same, first), other) in group.same.iter_mut().zip(&group.details).zip(&details) {
+                *same &= first == other;
+            }
+        } else {
+            self.index.insert(key.0, self.groups.len());
+            self.groups.push(Group { first: item, names: vec![name], same: vec![true; details.len()], details });
+        }
+    }
+}
+
+impl<T> Group<'_, T> {
+    /// The names, folded, safe to show.
+    pub fn nodes(&self) -> String {
+        super::safe(&names(&self.names))
+    }
+
+    /// ` (as on n1)` when the detail that is shown holds only for the first of several.
+    pub fn as_on(&self, detail: usize) -> String {
+        match self.names.first() {
+            Some(first) if self.same.get(detail) == Some(&false) => format!(" (as on {})", super::safe(first)),
+            _ => String::new(),
+        }
+    }
+}
+
+/// A key to group by, made of pieces that cannot run into each other.
+#[derive(Default)]
+pub(super) struct Key(String);
+
+impl Key {
+    /// Appends a piece.
+    pub fn push(&mut self, piece: &str) -> &mut Self {
+        self.0.push_str(&piece.len().to_string());
+        self.0.push(':');
+        self.0.push_str(piece);
+        self
+    }
+}
+
+/// Hash of anything, to tell whether details are equal.
+pub(super) fn digest(value: &impl std::hash::Hash) -> u64 {
+    use std::hash::{DefaultHasher, Hasher};
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The text with the node's own name replaced, so that `gpu01's key` and `gpu02's key` read the same.
+pub(super) fn without_name(text: &str, node: &str) -> String {
+    replace_words(text, |word| word == node)
+}
+
+/// The text with the node's own name and every address replaced.
+pub(super) fn without_identity(text: &str, node: &str) -> String {
+    replace_words(text, |word| word == node || word.parse::<IpAddr>().is_ok() || word.parse::<SocketAddr>().is_ok())
+}
+
+fn replace_words(text: &str, replaced: impl Fn(&str) -> bool) -> String {
+    let part = |character: char| character.is_ascii_alphanumeric() || matches!(character, '.' | '_' | ':' | '-');
+    let mut result = String::with_capacity(text.len());
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.find(|character| !part(character)).unwrap_or(rest.len());
+        let (run, after) = rest.split_at(end);
+        // A sentence's mark at the end of a name is not part of it.
+        let word = run.trim_end_matches(['.', ':', '-']);
+        if !word.is_empty() && replaced(word) {
+            result.push('\u{0}');
+            result.push_str(run.get(word.len()..).unwrap_or_default());
+        } else {
+            result.push_str(run);
+        }
+        let next = after.find(part).unwrap_or(after.len());
+        let (gap, after) = after.split_at(next);
+        result.push_str(gap);
+        rest = after;
+    }
+    result
+}
+
+/// Folds names: `gpu[01-03,07],login`.
+///
+/// To be replaced by `nodeset::fold` once that room is there.
+pub(super) fn names(names: &[&str]) -> String {
+    let mut stems: Vec<(&str, usize, &str)> = Vec::new();
+    let mut members: HashMap<(&str, usize, &str), Vec<u64>> = HashMap::new();
+    for name in names {
+        let (stem, digits, tail) = split(name);
+        // Without leading zeros the width says nothing: 9 and 10 belong together.
+        let width = if digits.starts_with('0') && digits.len() > 1 { digits.len() } else { 0 };
+        let width = if width == 0 && members.contains_key(&(stem, digits.len(), tail)) { digits.len() } else { width };
+        let key = (stem, width, tail);
+        let Ok(number) = digits.parse() else {
+            members.entry((name, 0, "")).or_insert_with(|| {
+                stems.push((name, 0, ""));
+                Vec::new()
+            });
+            continue;
+        };
+        members.entry(key).or_insert_with(|| {
+            stems.push(key);
+            Vec::new()
+        });
+        if let Some(numbers) = members.get_mut(&key) {
+            numbers.push(number);
+        }
+    }
+    let folded: Vec<String> = stems
+        .into_iter()
+        .map(|key| match members.remove(&key) {
+            Some(numbers) if !numbers.is_empty() => fold_numbers(key, numbers),
+            _ => key.0.to_owned(),
+        })
+        .collect();
+    folded.join(",")
+}
+
+/// The last run of at most 18 digits in a name, and what stands before and after it.
+fn split(name: &str) -> (&str, &str, &str) {
+    let is_digit = |character: char| character.is_ascii_digit();
+    let end = name.rfind(is_digit).map_or(0, |last| last + 1);
+    let (head, tail) = name.split_at(end);
+    let stem = head.trim_end_matches(is_digit).len().max(head.len().saturating_sub(18));
+    let (stem, digits) = head.split_at(stem);
+    (stem, digits, tail)
+}
+
+fn fold_numbers((stem, width, tail): (&str, usize, &str), mut numbers: Vec<u64>) -> String {
+    numbers.sort_unstable();
+    numbers.dedup();
+    let mut runs: Vec<(u64, u64)> = Vec::new();
+    for number in numbers {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => runs.push((number, number)),
+        }
+    }
+    let shown: Vec<String> = runs
+        .iter()
+        .map(
+            |(first, last)| {
+                if first == last { format!("{first:0width$}") } else { format!("{first:0width$}-{last:0width$}") }
+            },
+        )
+        .collect();
+    let single = runs.len() == 1 && runs.iter().all(|(first, last)| first == last);
+    let inner = shown.join(",");
+    if single { format!("{stem}{inner}{tail}") } else { format!("{stem}[{inner}]{tail}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_fold() {
+        assert_eq!(names(&["gpu01", "gpu02", "gpu03", "gpu07", "login"]), "gpu[01-03,07],login");
+        assert_eq!(names(&["n9", "n10", "n11"]), "n[9-11]");
+        assert_eq!(names(&["n1"]), "n1");
+        assert_eq!(names(&["gpu08", "gpu09", "gpu10", "gpu11"]), "gpu[08-11]");
+        assert_eq!(names(&["n1-ib", "n2-ib", "a", "a"]), "n[1-2]-ib,a");
+        assert_eq!(names(&[]), "");
+        assert_eq!(names(&["x123456789012345678901234567890"]), "x123456789012345678901234567890");
+    }
+
+    #[test]
+    fn own_name_is_replaced_only_as_a_word() {
+        assert_eq!(without_name("n1's key on n1: n10, n1.", "n1"), "\0's key on \0: n10, \0.");
+        assert_eq!(without_name("version 10.0.0.7", "n1"), "version 10.0.0.7");
+        assert_eq!(without_identity("no answer on 10.0.0.7 port 22", "n1"), "no answer on \0 port 22");
+        assert_eq!(without_identity("[fd00::7]:22 and 10.0.0.7:22.", "n1"), "[\0]:22 and \0.");
+    }
+
+    #[test]
+    fn pieces_of_a_key_do_not_run_together() {
+        let (mut a, mut b) = (Key::default(), Key::default());
+        a.push("ab").push("c");
+        b.push("a").push("bc");
+        assert_ne!(a.0, b.0);
+    }
+}
