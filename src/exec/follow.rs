@@ -120,7 +120,7 @@ async fn advance<L: Transport>(
                 return Step::Over(Ended::Failed { at: format!("phase {}", phase.name), what });
             }
             Err(ExecError::LinkLost(lost)) => return Step::LinkLost(lost.why),
-            Err(ExecError::NoRoot(why)) => {
+            Err(ExecError::NotRun(why)) => {
                 return Step::Over(Ended::Failed { at: format!("phase {}", phase.name), what: why.what });
             }
         }
@@ -139,7 +139,7 @@ async fn advance<L: Transport>(
     match (lines.ended.take(), result) {
         (Some(ended), _) => Step::Over(ended),
         (None, Err(ExecError::LinkLost(lost))) => Step::LinkLost(lost.why),
-        (None, Err(ExecError::NoRoot(why))) => Step::Over(Ended::Lost(why.what)),
+        (None, Err(ExecError::NotRun(why))) => Step::Over(Ended::Lost(why.what)),
         (None, Ok(_)) => Step::Over(Ended::Failed {
             at: lines.current(),
             what: "the phase's script is gone without an end (killed, or the node was restarted)".to_owned(),

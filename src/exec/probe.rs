@@ -95,7 +95,7 @@ async fn exec<L: Transport>(
                 fix: vec!["look for a mount or a service that hangs there, then run it again".to_owned()],
             })
         }
-        Ok(Err(ExecError::NoRoot(why))) => Err(why),
+        Ok(Err(ExecError::NotRun(why))) => Err(why),
         Ok(Err(ExecError::LinkLost(lost))) => Err(LeftOut {
             kind: "probe".to_owned(),
             what: format!("the link was lost while it was asked: {}", lost.why),

@@ -1,0 +1,11 @@
+//! The program against real nodes: systemd, sshd and apt in a practice cluster of the test's own.
+//!
+//! Needs root on Debian 12, as `scripts/test` prepares it. Each test makes its lab under a name of its own and takes
+//! it down at the end, also when it fails.
+
+#![cfg(feature = "lab")]
+
+mod apply;
+mod faults;
+mod recovery;
+mod support;
