@@ -127,6 +127,15 @@ mod tests {
         assert_eq!(without_identity("[fd00::7]:22 and 10.0.0.7:22.", "n1"), "[\0]:22 and \0.");
     }
 
+    proptest::proptest! {
+        #[test]
+        fn only_the_name_is_replaced(text in "[ -~üß]{0,40}") {
+            proptest::prop_assert_eq!(without_name(&text, "no-node-has-this-name-at-all"), text.clone());
+            let on = |node: &str| without_name(&format!("{text} {node} {text}"), node);
+            proptest::prop_assert_eq!(on("node-with-a-name"), on("node-with-another"));
+        }
+    }
+
     #[test]
     fn pieces_of_a_key_do_not_run_together() {
         let (mut a, mut b) = (Key::default(), Key::default());
