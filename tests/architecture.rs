@@ -2,7 +2,11 @@
 //!
 //! Test code is left out: it may use what it likes. The reading is of words, not of types; it sees paths with their
 //! `use` groups taken apart, and comments and texts taken out.
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking, also outside its functions marked so")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking, also outside its functions marked so"
+)]
 
 mod source;
 
