@@ -3,6 +3,9 @@
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
+use super::safe;
+use crate::nodeset;
+
 /// Items of one kind: the first of them, and the names of all.
 pub(super) struct Group<'a, T> {
     /// The first item, shown for all.
@@ -45,13 +48,13 @@ impl<'a, T> Groups<'a, T> {
 impl<T> Group<'_, T> {
     /// The names, folded, safe to show.
     pub fn nodes(&self) -> String {
-        super::safe(&names(&self.names))
+        safe(&nodeset::fold(&self.names))
     }
 
     /// ` (as on n1)` when the detail that is shown holds only for the first of several.
     pub fn as_on(&self, detail: usize) -> String {
         match self.names.first() {
-            Some(first) if self.same.get(detail) == Some(&false) => format!(" (as on {})", super::safe(first)),
+            Some(first) if self.same.get(detail) == Some(&false) => format!(" (as on {})", safe(first)),
             _ => String::new(),
         }
     }
@@ -112,90 +115,9 @@ fn replace_words(text: &str, replaced: impl Fn(&str) -> bool) -> String {
     result
 }
 
-/// Folds names: `gpu[01-03,07],login`.
-///
-/// To be replaced by `nodeset::fold` once that room is there.
-pub(super) fn names(names: &[&str]) -> String {
-    let mut stems: Vec<(&str, usize, &str)> = Vec::new();
-    let mut members: HashMap<(&str, usize, &str), Vec<u64>> = HashMap::new();
-    for name in names {
-        let (stem, digits, tail) = split(name);
-        // Without leading zeros the width says nothing: 9 and 10 belong together.
-        let width = if digits.starts_with('0') && digits.len() > 1 { digits.len() } else { 0 };
-        let width = if width == 0 && members.contains_key(&(stem, digits.len(), tail)) { digits.len() } else { width };
-        let key = (stem, width, tail);
-        let Ok(number) = digits.parse() else {
-            members.entry((name, 0, "")).or_insert_with(|| {
-                stems.push((name, 0, ""));
-                Vec::new()
-            });
-            continue;
-        };
-        members.entry(key).or_insert_with(|| {
-            stems.push(key);
-            Vec::new()
-        });
-        if let Some(numbers) = members.get_mut(&key) {
-            numbers.push(number);
-        }
-    }
-    let folded: Vec<String> = stems
-        .into_iter()
-        .map(|key| match members.remove(&key) {
-            Some(numbers) if !numbers.is_empty() => fold_numbers(key, numbers),
-            _ => key.0.to_owned(),
-        })
-        .collect();
-    folded.join(",")
-}
-
-/// The last run of at most 18 digits in a name, and what stands before and after it.
-fn split(name: &str) -> (&str, &str, &str) {
-    let is_digit = |character: char| character.is_ascii_digit();
-    let end = name.rfind(is_digit).map_or(0, |last| last + 1);
-    let (head, tail) = name.split_at(end);
-    let stem = head.trim_end_matches(is_digit).len().max(head.len().saturating_sub(18));
-    let (stem, digits) = head.split_at(stem);
-    (stem, digits, tail)
-}
-
-fn fold_numbers((stem, width, tail): (&str, usize, &str), mut numbers: Vec<u64>) -> String {
-    numbers.sort_unstable();
-    numbers.dedup();
-    let mut runs: Vec<(u64, u64)> = Vec::new();
-    for number in numbers {
-        match runs.last_mut() {
-            Some((_, last)) if *last + 1 == number => *last = number,
-            _ => runs.push((number, number)),
-        }
-    }
-    let shown: Vec<String> = runs
-        .iter()
-        .map(
-            |(first, last)| {
-                if first == last { format!("{first:0width$}") } else { format!("{first:0width$}-{last:0width$}") }
-            },
-        )
-        .collect();
-    let single = runs.len() == 1 && runs.iter().all(|(first, last)| first == last);
-    let inner = shown.join(",");
-    if single { format!("{stem}{inner}{tail}") } else { format!("{stem}[{inner}]{tail}") }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_fold() {
-        assert_eq!(names(&["gpu01", "gpu02", "gpu03", "gpu07", "login"]), "gpu[01-03,07],login");
-        assert_eq!(names(&["n9", "n10", "n11"]), "n[9-11]");
-        assert_eq!(names(&["n1"]), "n1");
-        assert_eq!(names(&["gpu08", "gpu09", "gpu10", "gpu11"]), "gpu[08-11]");
-        assert_eq!(names(&["n1-ib", "n2-ib", "a", "a"]), "n[1-2]-ib,a");
-        assert_eq!(names(&[]), "");
-        assert_eq!(names(&["x123456789012345678901234567890"]), "x123456789012345678901234567890");
-    }
 
     #[test]
     fn own_name_is_replaced_only_as_a_word() {
@@ -203,6 +125,15 @@ mod tests {
         assert_eq!(without_name("version 10.0.0.7", "n1"), "version 10.0.0.7");
         assert_eq!(without_identity("no answer on 10.0.0.7 port 22", "n1"), "no answer on \0 port 22");
         assert_eq!(without_identity("[fd00::7]:22 and 10.0.0.7:22.", "n1"), "[\0]:22 and \0.");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn only_the_name_is_replaced(text in "[ -~üß]{0,40}") {
+            proptest::prop_assert_eq!(without_name(&text, "no-node-has-this-name-at-all"), text.clone());
+            let on = |node: &str| without_name(&format!("{text} {node} {text}"), node);
+            proptest::prop_assert_eq!(on("node-with-a-name"), on("node-with-another"));
+        }
     }
 
     #[test]

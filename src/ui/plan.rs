@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use super::fold::{Group, Groups, Key, digest, without_identity, without_name};
 use super::style::{Palette, paint};
-use super::text::{count, safe};
+use super::text::{count, cut, safe};
 use super::{View, json};
 use crate::event::LeftOut;
 use crate::ops::Reaction;
@@ -210,13 +210,8 @@ fn show_diff(text: &mut String, diff: &[String], indent: &str, view: &View) {
             Some(b'-') => palette.bad,
             _ => palette.dim,
         };
-        let end = if view.full { None } else { shown.char_indices().nth(DIFF_WIDTH).map(|(end, _)| end) };
-        let (start, rest) = shown.split_at(end.unwrap_or(shown.len()));
-        let mut shown = format!("{indent}    {}", paint(style, &safe(start)));
-        if !rest.is_empty() {
-            let _ = write!(shown, " ... {} more characters", rest.chars().count());
-        }
-        line(text, &shown);
+        let width = if view.full { usize::MAX } else { DIFF_WIDTH };
+        line(text, &format!("{indent}    {}", paint(style, &cut(shown, width))));
     }
     if diff.len() > limit {
         line(text, &format!("{indent}    ... {} more lines", diff.len() - limit));

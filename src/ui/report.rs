@@ -5,13 +5,17 @@ use std::fmt::Write as _;
 
 use super::fold::{Groups, Key, digest, without_identity};
 use super::style::{Palette, paint};
-use super::text::{count, safe, table};
+use super::text::{count, cut, safe, table};
 use super::{View, json};
 use crate::diag::ExitCode;
 use crate::event::{Event, NodeReport, Report};
 
 /// Columns that node names may take before they push their line.
 const NAMES: usize = 40;
+/// Lines shown of what a failed operation wrote.
+const TAIL: usize = 20;
+/// Characters shown of each of them.
+const TAIL_WIDTH: usize = 500;
 
 /// How an operation failed on a node.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -192,8 +196,8 @@ fn failed(report: &Report, failures: &Failures, run_folder: Option<&str>, palett
         if failure.tail.is_empty() {
             text.push_str("    it wrote nothing\n");
         }
-        for line in &failure.tail {
-            let _ = writeln!(text, "    | {}", safe(line));
+        for line in failure.tail.iter().skip(failure.tail.len().saturating_sub(TAIL)) {
+            let _ = writeln!(text, "    | {}", cut(line, TAIL_WIDTH));
         }
         if let Some(folder) = run_folder {
             let node = if let [only] = group.names.as_slice() { only } else { "NODE" };

@@ -35,6 +35,17 @@ pub fn safe(text: &str) -> String {
     shown
 }
 
+/// A line made safe; of a very long one only the beginning, and how much is missing.
+pub(super) fn cut(line: &str, limit: usize) -> String {
+    match line.char_indices().nth(limit) {
+        None => safe(line),
+        Some((end, _)) => {
+            let (start, rest) = line.split_at(end);
+            format!("{} ... {} more characters", safe(start), rest.chars().count())
+        }
+    }
+}
+
 /// Columns a text takes on a terminal.
 pub(super) fn width(text: &str) -> usize {
     text.width()
@@ -87,7 +98,26 @@ pub(super) fn table(rows: &[Vec<String>], limit: usize) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn whatever_it_is_nothing_hidden_is_left(text in prop::collection::vec(any::<char>(), 0..60)) {
+            let text: String = text.into_iter().collect();
+            let shown = safe(&text);
+            prop_assert!(!shown.contains(is_hidden));
+            prop_assert_eq!(safe(&shown), shown.clone());
+            prop_assert_eq!(shown == text, !text.contains(is_hidden));
+        }
+    }
+
+    #[test]
+    fn long_lines_say_how_much_is_missing() {
+        assert_eq!(cut("äöü", 3), "äöü");
+        assert_eq!(cut("äöüß!", 3), "äöü ... 2 more characters");
+    }
 
     #[test]
     fn control_characters_are_shown_and_nothing_else_changes() {
