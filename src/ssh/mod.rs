@@ -3,8 +3,23 @@
 //! [`Transport`] is what the engine sees: connect once, run scripts, read their output. `client` is the
 //! only file that names the SSH library; `config`, `known_hosts`, `auth` and `jump` decide what it is told.
 
+pub mod auth;
+pub mod client;
+pub mod config;
+pub mod connect;
+pub mod host_key;
+pub mod jump;
+pub mod known_hosts;
+pub mod pacing;
+pub mod resolve;
+pub mod run;
+pub mod sudo;
+
 use std::future::Future;
 use std::sync::Arc;
+
+pub use connect::{AskHostKey, Question, SshConnector, SshOptions};
+pub use run::SshLink;
 
 use crate::event::LeftOut;
 use crate::secret::Secret;
@@ -24,6 +39,30 @@ pub enum Exit {
 pub struct LinkLost {
     /// What is known of the reason.
     pub why: String,
+}
+
+/// Why a script has no exit status to show.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ExecError {
+    /// The link was lost; what became of the script is unknown.
+    #[error(transparent)]
+    LinkLost(#[from] LinkLost),
+    /// The script was not run at all: no root (kind `root`) or no shell (kind `probe`) was to be had.
+    #[error("{}", .0.what)]
+    NotRun(LeftOut),
+}
+
+/// Text from elsewhere as it is fit for a screen: control characters are shown, never obeyed.
+pub fn shown(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if letter.is_control() && letter != '\t' {
+            safe.extend(letter.escape_default());
+        } else {
+            safe.push(letter);
+        }
+    }
+    safe
 }
 
 /// Why output is no longer taken.
@@ -57,12 +96,13 @@ pub trait Transport: Send + Sync {
     /// Runs a script to its end (or until `output` says stop, which gives `Ok(None)`).
     ///
     /// # Errors
-    /// [`LinkLost`] when the channel ended without exit status or signal.
+    /// [`ExecError::LinkLost`] when the channel ended without exit status or signal; [`ExecError::NotRun`] when root or
+    /// a shell could not be had, so that nothing of the script ran.
     fn exec(
         &self,
         script: &Script,
         output: &mut dyn Output,
-    ) -> impl Future<Output = Result<Option<Exit>, LinkLost>> + Send;
+    ) -> impl Future<Output = Result<Option<Exit>, ExecError>> + Send;
 
     /// The host key the node proved to hold, as `ssh-ed25519 AAAA...`.
     fn host_key(&self) -> String;
@@ -102,4 +142,27 @@ pub struct Target {
     pub password: Option<Secret>,
     /// sudo password.
     pub become_password: Option<Secret>,
+}
+
+/// A reason to leave a node out, to be filled in.
+fn say(kind: &str, what: String) -> LeftOut {
+    LeftOut { kind: kind.to_owned(), what, because: Vec::new(), fix: Vec::new() }
+}
+
+/// Fills in a [`LeftOut`].
+trait Reasons: Sized {
+    fn because(self, reason: impl Into<String>) -> Self;
+    fn fix(self, remedy: impl Into<String>) -> Self;
+}
+
+impl Reasons for LeftOut {
+    fn because(mut self, reason: impl Into<String>) -> Self {
+        self.because.push(reason.into());
+        self
+    }
+
+    fn fix(mut self, remedy: impl Into<String>) -> Self {
+        self.fix.push(remedy.into());
+        self
+    }
 }
