@@ -29,6 +29,14 @@ pub(super) fn cable(lab: &str, number: usize) -> String {
     format!("pl{}-{number}", tag(lab))
 }
 
+/// The hardware address of a node, or with number 0 of the bridge. Fixed, because a peer that remembers another one
+/// does not reach the node for up to half a minute.
+pub(super) fn card(lab: &str, number: usize) -> String {
+    let tag: Vec<String> =
+        tag(lab).as_bytes().chunks(2).map(|pair| String::from_utf8_lossy(pair).into_owned()).collect();
+    format!("02:{}:{:02x}:{:02x}", tag.join(":"), number / 256, number % 256)
+}
+
 /// The address the machine itself has in the lab.
 pub(super) fn gateway(network: Ipv4Addr) -> Ipv4Addr {
     Ipv4Addr::from_bits(network.to_bits() + 1)
@@ -75,7 +83,7 @@ pub(super) fn make(lab: &LabState, changed: &mut Vec<String>) -> Result<(), LabE
     if !up(&bridge) {
         let doing = "making the bridge";
         if !exists(&bridge) {
-            output(doing, command("ip", &["link", "add", &bridge, "type", "bridge"]))?;
+            output(doing, command("ip", &["link", "add", &bridge, "address", &card(&lab.name, 0), "type", "bridge"]))?;
         }
         // Nothing for the lab may ever leave by the machine's own card, not even while there is no bridge.
         output(doing, command("ip", &["route", "replace", "unreachable", &range, "metric", "4000"]))?;
@@ -142,6 +150,7 @@ mod tests {
     #[test]
     fn names_fit_interfaces() {
         assert!(cable("abcdefghijklmnopqrst", MOST_NODES).len() <= 15);
+        assert!(card("lab", 1000).ends_with(":03:e8") && card("lab", 0).len() == 17);
         assert!(bridge("abcdefghijklmnopqrst").len() <= 15);
     }
 }

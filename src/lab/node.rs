@@ -131,6 +131,7 @@ pub(super) fn start(folders: &Folders, lab: &LabState, number: usize) -> Result<
         &network::gateway(lab.network).to_string(),
         &network::bridge(&lab.name),
         &cable,
+        &network::card(&lab.name, number),
     ]);
     let status = start.stdin(Stdio::null()).stdout(log).stderr(errors).status();
     let broken = |what: &str| LabError::Node { node: name.clone(), what: what.to_owned(), said: said(&home) };

@@ -8,7 +8,7 @@
 set -eu
 mode=$1 lab=$2 name=$3 folder=$4 root=$5 address=$6 prefix=$7 gateway=$8 bridge=$9
 shift 9
-cable=$1
+cable=$1 card=$2
 
 if [ "$mode" = outer ]; then
   # systemd in the node takes the cgroup it finds itself in for its own: two nodes in one would kill each other.
@@ -30,12 +30,13 @@ if [ "$mode" = outer ]; then
   echo "$$ $1 $boot" >"$folder/pid"
   exec 9</proc/self/ns/net
   exec unshare --net --mount --pid --fork --kill-child --propagation private \
-    sh "$0" inner "$lab" "$name" "$folder" "$root" "$address" "$prefix" "$gateway" "$bridge" "$cable"
+    sh "$0" inner "$lab" "$name" "$folder" "$root" "$address" "$prefix" "$gateway" "$bridge" "$cable" "$card"
 fi
 
 # The cable: one end on the machine's bridge, the other here as eth0.
 ip link set lo up
-ip link add eth0 type veth peer name "$cable" netns /proc/self/fd/9
+# A node keeps its hardware address when it is started again, else its peers look for the old one for a while.
+ip link add eth0 address "$card" type veth peer name "$cable" netns /proc/self/fd/9
 nsenter --net=/proc/self/fd/9 ip link set "$cable" master "$bridge" up
 exec 9<&-
 ip address add "$address/$prefix" dev eth0

@@ -32,7 +32,7 @@ for unit in chrony systemd-timesyncd; do
     >"$root/etc/systemd/system/$unit.service.d/provision-lab.conf"
 done
 # shellcheck disable=SC2016 # systemd expands it.
-printf '[Service]\nExecStart=\nExecStart=/usr/sbin/chronyd -x $DAEMON_OPTS\n' \
+printf '[Service]\nExecStart=\nExecStart=!/usr/sbin/chronyd -x $DAEMON_OPTS\n' \
   >>"$root/etc/systemd/system/chrony.service.d/provision-lab.conf"
 
 # What every boot or the first login would write anyway is here already.
