@@ -3,10 +3,13 @@
 //! What was confirmed of a node the last time it was reached. Everything that renders peers reads it, so that a
 //! node that is down or `out` keeps its place on the others. Pure: reading and writing the file is `state`'s.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::net::IpAddr;
 
 use serde::Deserialize;
+
+use crate::facts::Facts;
 
 /// Format version of `NAME.nodes`; newer files are refused.
 pub const FORMAT: u32 = 1;
@@ -36,6 +39,42 @@ pub struct Identity {
     /// The run that last confirmed all this.
     #[serde(default)]
     pub confirmed_by: Option<String>,
+}
+
+impl Identity {
+    /// Takes over what a node has just said of itself; what it did not say stays as it was.
+    pub fn confirm(&mut self, facts: &Facts) {
+        if let Some(keys) = facts.host_keys.yes().filter(|keys| !keys.is_empty()) {
+            self.host_keys.clone_from(keys);
+        }
+        if let Some(id) = facts.machine_id.yes() {
+            self.machine_id = Some(id.clone());
+        }
+        if let Some(interfaces) = facts.network.yes() {
+            let all = interfaces.iter().filter_map(|interface| interface.addresses.yes()).flatten();
+            let global: BTreeSet<IpAddr> = all.map(|one| one.address).filter(is_global).collect();
+            self.addresses = global.iter().map(ToString::to_string).collect();
+        }
+        if let Some(gpus) = facts.gpus.yes() {
+            let uuids: Vec<String> = gpus.iter().filter_map(|gpu| gpu.uuid.yes().cloned()).collect();
+            if !uuids.is_empty() {
+                self.gpu_uuids = uuids;
+            }
+        }
+        if let Some(devices) = facts.rdma.yes().and_then(|rdma| rdma.devices.yes()) {
+            self.rdma_guids = devices.iter().filter_map(|device| device.guid.yes().cloned()).collect();
+        }
+    }
+}
+
+/// Whether other machines could come from or reach this address: not loopback, not link-local.
+fn is_global(address: &IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => !address.is_loopback() && !address.is_link_local() && !address.is_unspecified(),
+        IpAddr::V6(address) => {
+            !address.is_loopback() && !address.is_unicast_link_local() && !address.is_unspecified()
+        }
+    }
 }
 
 /// All nodes by name.

@@ -23,16 +23,17 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("event", &["diag", "nodeset", "secret"]),
     ("manifest", &["diag", "nodeset", "secret", "event"]),
     ("facts", &["diag", "nodeset", "secret", "event", "manifest"]),
-    ("ops", &["diag", "nodeset", "secret", "event", "manifest", "facts", "render"]),
-    ("render", &["diag", "nodeset", "secret", "event", "manifest", "facts", "ops"]),
-    ("steps", &["diag", "nodeset", "secret", "event", "manifest", "facts", "ops", "render"]),
-    ("plan", &["diag", "nodeset", "secret", "event", "manifest", "facts", "ops", "render", "steps"]),
+    ("identity", &["diag", "facts"]),
+    ("ops", &["diag", "nodeset", "secret", "event", "manifest", "facts", "identity", "render"]),
+    ("render", &["diag", "nodeset", "secret", "event", "manifest", "facts", "identity", "ops"]),
+    ("steps", &["diag", "nodeset", "secret", "event", "manifest", "facts", "identity", "ops", "render"]),
+    ("plan", &["diag", "nodeset", "secret", "event", "manifest", "facts", "identity", "ops", "render", "steps"]),
     // The core ends here.
     ("ssh", CORE),
     ("state", CORE),
     (
         "exec",
-        &["diag", "nodeset", "secret", "event", "manifest", "facts", "ops", "render", "steps", "plan", "ssh", "state"],
+        &["diag", "nodeset", "secret", "event", "manifest", "facts", "identity", "ops", "render", "steps", "plan", "ssh", "state"],
     ),
     // `ui` and `exec` meet only in `event`.
     ("ui", CORE),
@@ -41,14 +42,14 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "diag", "nodeset", "secret", "event", "manifest", "facts", "ops", "render", "steps", "plan", "ssh",
+            "diag", "nodeset", "secret", "event", "manifest", "facts", "identity", "ops", "render", "steps", "plan", "ssh",
             "state", "exec", "ui", "lab",
         ],
     ),
 ];
 
 /// The rooms without network, clock, environment, terminal, `async` or files.
-const CORE: &[&str] = &["diag", "nodeset", "secret", "event", "manifest", "facts", "ops", "render", "steps", "plan"];
+const CORE: &[&str] = &["diag", "nodeset", "secret", "event", "manifest", "facts", "identity", "ops", "render", "steps", "plan"];
 
 /// Runs of path segments that the core must not contain; the last segment counts as a beginning.
 const OUTSIDE: &[&[&str]] = &[

@@ -1,17 +1,14 @@
 //! `provision apply`: does what the plan says.
 
-use std::collections::BTreeMap;
-
 use tokio_util::sync::CancellationToken;
 
-use super::contact::{block_on, client, listen, on_interrupt};
+use super::contact::{self, block_on, client, listen, on_interrupt};
 use super::session::{self, Contact, Refused, Session};
 use super::{Common, Format, saved, survey};
 use crate::diag::ExitCode;
 use crate::event::Event;
 use crate::exec::run::RunInfo;
 use crate::plan::Plan;
-use crate::ssh::client::Client;
 use crate::state::runs::{self, RunFolder};
 use crate::ui;
 use crate::ui::progress::Progress;
@@ -67,7 +64,7 @@ fn stale(what: &str) -> ExitCode {
 
 async fn apply(session: &Session, saved: Option<&Plan>, arguments: &Arguments, common: &Common) -> ExitCode {
     let cancel = on_interrupt();
-    let client = client(common, session.places.kept);
+    let client = client(&session.places.beside);
     let id = runs::new_id();
     let by = user_at_host();
     let started = Event::RunStarted {
@@ -81,7 +78,8 @@ async fn apply(session: &Session, saved: Option<&Plan>, arguments: &Arguments, c
     let planned = survey::plan(session, std::sync::Arc::clone(&client), true, &context).await;
     drop(context);
     listener.end().await;
-    keep_accepted(session, &client);
+    survey::keep_accepted(session, &client);
+    contact::end(&client);
     if cancel.is_cancelled() {
         ui::output::say("interrupted: nothing was changed\n");
         return ExitCode::Interrupted;
@@ -205,25 +203,6 @@ fn tell_survey(started: &Event, plan: &Plan, context: &crate::exec::Context) {
         if plan.phases.is_empty() {
             context.say(Event::NodeDone { node: node.clone(), changed: 0 });
         }
-    }
-}
-
-/// Host keys that were accepted on the way (`ask`, `accept-new`) are kept at once, whatever comes after.
-fn keep_accepted(session: &Session, client: &Client) {
-    let accepted: BTreeMap<String, String> = client.accepted().into_iter().collect();
-    if accepted.is_empty() {
-        return;
-    }
-    let mut identities = session.identities.clone();
-    for (node, key) in accepted {
-        let keys = &mut identities.entry(node).or_default().host_keys;
-        if !keys.contains(&key) {
-            keys.push(key);
-            keys.sort();
-        }
-    }
-    if let Err(error) = session.places.write_nodes(&identities) {
-        ui::output::say(&format!("warning: the accepted host keys were not kept: {error}\n"));
     }
 }
 

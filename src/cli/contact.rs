@@ -1,6 +1,7 @@
 //! Contacting nodes: the runtime, the SSH client, Ctrl-C, and the events on their way to the screen.
 
 use std::future::Future;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +14,10 @@ use super::{Common, Progress as Mode};
 use crate::diag::ExitCode;
 use crate::event::Event;
 use crate::exec::{Context, Deadlines};
+use crate::manifest::model::HostKeys;
+use crate::ssh::{AskHostKey, Question, SshConnector, SshOptions};
 use crate::state::runs::RunFolder;
+use crate::ui;
 use crate::ui::progress::{self, Progress};
 
 /// Runs the async part of a command.
@@ -26,7 +30,7 @@ pub fn block_on<F: Future<Output = ExitCode>>(future: F) -> ExitCode {
             code
         }
         Err(error) => {
-            crate::ui::output::say(&format!("error: the system gives no threads: {error}\n"));
+            ui::output::say(&format!("error: the system gives no threads: {error}\n"));
             ExitCode::Failed
         }
     }
@@ -119,17 +123,36 @@ pub fn on_interrupt() -> CancellationToken {
     cancel
 }
 
-/// The SSH client of a run, configured by the command line.
-pub fn client(common: &Common, keep: bool) -> Arc<crate::ssh::client::Client> {
-    let terminal = crate::ui::output::can_ask();
-    Arc::new(crate::ssh::client::Client::new(crate::ssh::SshOptions {
-        ask: if terminal && keep { Some(Arc::new(ask_host_key)) } else { None },
-        may_accept: keep,
-        verbose: common.verbose,
-        ..crate::ssh::SshOptions::default()
-    }))
+/// The SSH client of a run.
+pub fn client(beside: &Path) -> Arc<SshConnector> {
+    let mut options = SshOptions::from_environment(beside);
+    if ui::output::can_ask() {
+        options.host_keys = HostKeys::Ask;
+        options.ask = Some(Arc::new(Terminal));
+    }
+    Arc::new(SshConnector::new(options))
 }
 
-fn ask_host_key(question: &str) -> bool {
-    crate::ui::confirm(question)
+/// Shows remarks on the user's SSH settings and lets go of the jump hosts.
+pub fn end(client: &SshConnector) {
+    for note in client.notes() {
+        ui::output::say(&format!("note: {}\n", ui::safe(&note)));
+    }
+    client.close();
+}
+
+/// A person at the terminal.
+struct Terminal;
+
+impl AskHostKey for Terminal {
+    fn ask(&self, question: &Question) -> bool {
+        ui::output::say(&format!(
+            "The host key of {} ({}) is not known.\n  {}\n  fingerprint {}\n",
+            ui::safe(&question.name),
+            ui::safe(&question.place),
+            ui::safe(&question.key),
+            ui::safe(&question.fingerprint)
+        ));
+        ui::confirm("Is this the right key, from a source you trust?")
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::contact::{block_on, client, listen, on_interrupt};
+use super::contact::{self, block_on, client, listen, on_interrupt};
 use super::session::{self, Contact, Refused};
 use super::{Common, Format};
 use crate::diag::ExitCode;
@@ -13,6 +13,7 @@ use crate::exec::run::survey;
 use crate::facts::{self, Facts};
 use crate::ops::{Question, Seen};
 use crate::ssh::{Target, Transport as _};
+use crate::state::Places;
 use crate::ui;
 
 /// What the nodes are: system, GPUs, driver, network, asked in one go and without root
@@ -41,7 +42,7 @@ impl Asker for FactsAsker {
     }
 
     fn facts_script(&self) -> &str {
-        facts::probe::script(facts::probe::Depth::Full)
+        facts::script(facts::Depth::Full)
     }
 
     fn root(&self) -> bool {
@@ -63,8 +64,11 @@ pub fn run(arguments: &Arguments, common: &Common) -> ExitCode {
         let cancel = on_interrupt();
         let quiet = Common { progress: super::Progress::None, ..common.clone() };
         let (context, listener) = listen(&arguments.contact, &quiet, &cancel, None);
-        let results = survey(client(common, false), targets, Arc::new(FactsAsker), false, context).await;
+        let beside = Places::of(arguments.manifest.as_deref().unwrap_or("cluster.yaml")).beside;
+        let client = client(&beside);
+        let results = survey(Arc::clone(&client), targets, Arc::new(FactsAsker), false, context).await;
         listener.end().await;
+        contact::end(&client);
         let mut nodes = BTreeMap::new();
         let mut code = ExitCode::Done;
         for (node, result) in results {
@@ -92,7 +96,7 @@ fn show(arguments: &Arguments, common: &Common, nodes: &BTreeMap<String, Facts>)
     if let Some(folder) = &arguments.out {
         let written = std::fs::create_dir_all(folder).map_err(|error| error.to_string()).and_then(|()| {
             nodes.iter().try_for_each(|(node, facts)| {
-                crate::state::write_whole(&folder.join(format!("{node}.json")), facts::to_json(facts).as_bytes())
+                crate::state::write_whole(&folder.join(format!("{node}.json")), facts::to_json(facts).unwrap_or_default().as_bytes())
                     .map_err(|error| error.to_string())
             })
         });

@@ -87,7 +87,7 @@ enum Command {
     Log(log::Arguments),
     Schema(schema::Arguments),
     #[cfg(feature = "lab")]
-    Lab(lab::Arguments),
+    Lab(lab::LabArguments),
 }
 
 /// Parses the arguments, runs the command and gives the exit code.
@@ -110,7 +110,7 @@ pub fn main() -> ProcessExit {
         Command::Log(arguments) => log::run(&arguments, common),
         Command::Schema(arguments) => schema::run(&arguments, common),
         #[cfg(feature = "lab")]
-        Command::Lab(arguments) => lab::run(&arguments, common),
+        Command::Lab(arguments) => lab::run(&arguments),
     };
     ProcessExit::from(ExitCode::number(code))
 }

@@ -1,6 +1,8 @@
 //! `provision plan`: what would change.
 
-use super::contact::{block_on, client, listen, on_interrupt};
+use std::sync::Arc;
+
+use super::contact::{self, block_on, client, listen, on_interrupt};
 use super::session::{self, Contact, Refused};
 use super::{Common, Format, survey};
 use crate::diag::ExitCode;
@@ -40,16 +42,18 @@ pub fn run(arguments: &Arguments, common: &Common) -> ExitCode {
     block_on(async {
         let cancel = on_interrupt();
         let (context, listener) = listen(&arguments.contact, common, &cancel, None);
-        let client = client(common, false);
+        let client = client(&session.places.beside);
         context.say(Event::RunStarted {
             run: "plan".to_owned(),
             by: String::new(),
             manifest: session.manifest.clone(),
             nodes: session.selected.iter().map(|node| node.name.clone()).collect(),
         });
-        let planned = survey::plan(&session, client, false, &context).await;
+        let planned = survey::plan(&session, Arc::clone(&client), false, &context).await;
         drop(context);
         listener.end().await;
+        survey::keep_accepted(&session, &client);
+        contact::end(&client);
         if cancel.is_cancelled() {
             return ExitCode::Interrupted;
         }

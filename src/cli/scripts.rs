@@ -15,11 +15,7 @@ pub fn all<L>(jobs: &[Job<L>]) -> String {
                 continue;
             }
             let pending = if phase == NODE_PHASE { job.work.pending.clone() } else { Vec::new() };
-            let script = phase_script("PLAN", phase, &operations, pending);
-            let shown = match script {
-                Ok(script) => script.shown(),
-                Err(error) => error.to_string(),
-            };
+            let shown = phase_script(phase, &operations, pending).shown();
             let _ = writeln!(text, "# {} phase {phase}\n{shown}", job.node.name);
         }
     }

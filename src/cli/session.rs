@@ -150,12 +150,17 @@ impl Session {
     /// The node as SSH sees it.
     pub fn target(&self, node: &model::Node) -> Target {
         let ssh = &node.settings.ssh;
+        let mut settings = Arc::clone(&node.settings);
+        if !self.places.kept {
+            // Nothing is remembered for a manifest from standard input, so nothing new is accepted either.
+            Arc::make_mut(&mut settings).ssh.host_keys = Some(model::HostKeys::Strict);
+        }
         let fill = |text: &Option<model::Text>| secrets::fill(text.as_ref(), &self.wish.secrets);
         Target {
             node: node.name.clone(),
             address: node.address.clone(),
             address_given: node.address_given,
-            ssh: Arc::clone(&node.settings),
+            ssh: settings,
             known: self.identities.get(&node.name).map(|identity| identity.host_keys.clone()).unwrap_or_default(),
             passphrase: fill(&ssh.passphrase),
             password: fill(&ssh.password),

@@ -1,6 +1,8 @@
 //! `provision status`: the plan, folded to one line a node.
 
-use super::contact::{block_on, client, listen, on_interrupt};
+use std::sync::Arc;
+
+use super::contact::{self, block_on, client, listen, on_interrupt};
 use super::session::{self, Contact, Refused};
 use super::{Common, Format, plan, survey};
 use crate::diag::ExitCode;
@@ -27,9 +29,12 @@ pub fn run(arguments: &Arguments, common: &Common) -> ExitCode {
         let cancel = on_interrupt();
         let quiet = Common { progress: super::Progress::None, ..common.clone() };
         let (context, listener) = listen(&arguments.contact, &quiet, &cancel, None);
-        let planned = survey::plan(&session, client(common, false), false, &context).await;
+        let client = client(&session.places.beside);
+        let planned = survey::plan(&session, Arc::clone(&client), false, &context).await;
         drop(context);
         listener.end().await;
+        survey::keep_accepted(&session, &client);
+        contact::end(&client);
         if cancel.is_cancelled() {
             return ExitCode::Interrupted;
         }

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 
 use super::session::Session;
 use crate::event::LeftOut;
-use crate::exec::probe::Asker;
+use crate::exec::probe::{Answers, Asker};
 use crate::exec::run::{Job, Surveyed, survey};
 use crate::exec::{Context, run};
 use crate::facts::{self, Facts};
@@ -16,7 +16,7 @@ use crate::manifest::model::Node;
 use crate::ops::{Question, Seen, ssh_key};
 use crate::plan::diff::Wish;
 use crate::plan::{NodePlan, Plan};
-use crate::ssh::{Connector, Transport as _};
+use crate::ssh::{Connector, SshConnector, Transport as _};
 use crate::state::Places;
 use crate::steps::{Cluster, trust};
 
@@ -44,7 +44,7 @@ impl Asker for WishAsker {
     }
 
     fn facts_script(&self) -> &str {
-        facts::probe::script(facts::probe::Depth::Core)
+        facts::script(facts::Depth::Core)
     }
 
     fn root(&self) -> bool {
@@ -121,7 +121,7 @@ fn plan_one<L>(
     cluster: &Cluster,
 ) -> Result<(NodePlan, crate::plan::diff::Work), LeftOut> {
     let facts = &surveyed.answers.facts;
-    if facts.user_id().is_some_and(|user| user != 0) && !surveyed.target.becomes_root() {
+    if facts.uid.yes().is_some_and(|user| *user != 0) && !surveyed.target.becomes_root() {
         return Err(LeftOut {
             kind: "root".to_owned(),
             what: "the login user is not root and may not become root".to_owned(),
@@ -141,7 +141,7 @@ fn cluster<L>(session: &Session, results: &BTreeMap<String, Result<Surveyed<L>, 
         let Some(Ok(surveyed)) = results.get(&node.name) else { continue };
         let identity = cluster.identities.entry(node.name.clone()).or_default();
         let Answers { facts, seen } = &surveyed.answers;
-        facts.confirm(identity);
+        identity.confirm(facts);
         if identity.host_keys.is_empty() {
             identity.host_keys = vec![surveyed.host_key.clone()];
         }
@@ -154,8 +154,6 @@ fn cluster<L>(session: &Session, results: &BTreeMap<String, Result<Surveyed<L>, 
     }
     cluster
 }
-
-use crate::exec::probe::Answers;
 
 /// What `NAME.nodes` becomes after a run: nodes that were reached, with the keys they made; an entry that says nothing new
 /// keeps the run that confirmed it.
@@ -193,4 +191,23 @@ pub async fn execute<C: Connector>(
     context: &Context,
 ) -> BTreeMap<String, String> {
     run::run(connector, Arc::clone(&session.wish), planned_jobs, cluster.clone(), info, context.clone()).await
+}
+
+/// Host keys that were accepted on the way (`ask`, `accept-new`) are kept at once, whatever comes after.
+pub fn keep_accepted(session: &Session, client: &SshConnector) {
+    let accepted: BTreeMap<String, String> = client.accepted().into_iter().collect();
+    if accepted.is_empty() {
+        return;
+    }
+    let mut identities = session.identities.clone();
+    for (node, key) in accepted {
+        let keys = &mut identities.entry(node).or_default().host_keys;
+        if !keys.contains(&key) {
+            keys.push(key);
+            keys.sort();
+        }
+    }
+    if let Err(error) = session.places.write_nodes(&identities) {
+        crate::ui::output::say(&format!("warning: the accepted host keys were not kept: {error}\n"));
+    }
 }

@@ -125,7 +125,7 @@ async fn advance<L: Transport>(
             }
         }
     }
-    let text = render::follow(&phase.id, lines.offset);
+    let text = render::follow(render::BASE, &phase.id, lines.offset);
     let script = Script { text: Arc::from(text), root: phase.root };
     lines.begin();
     let alive = lines.alive.clone();
@@ -244,6 +244,7 @@ impl<'a> Lines<'a> {
         let Some(event) = render::parse_event_line(line) else { return };
         let node = self.node.to_owned();
         match event {
+            NodeEvent::Begin { .. } | NodeEvent::Gone => {}
             NodeEvent::Start { op } => {
                 self.running = Some(op);
                 self.context.say(Event::OpStarted { node, op: self.op(op) });
@@ -256,16 +257,17 @@ impl<'a> Lines<'a> {
                 let outcome = Outcome::Changed;
                 self.context.say(Event::OpDone { node, op: self.op(op), outcome, millis });
             }
-            NodeEvent::Yield { op, text } => (self.on_yield)(&self.op(op), &text),
-            NodeEvent::Reaction { name } => {
-                self.running = None;
-                self.context.say(Event::OpStarted { node, op: name });
-            }
-            NodeEvent::Failed { op, during, status, tail } => {
-                let op = op.map_or_else(|| format!("phase {}", self.phase.name), |op| self.op(op));
+            NodeEvent::Yield { op, answer, .. } => (self.on_yield)(&self.op(op), &answer),
+            NodeEvent::Reacted { .. } => self.running = None,
+            NodeEvent::Failed { op, what, during, status, tail } => {
+                let op = match (op, what) {
+                    (Some(op), _) => self.op(op),
+                    (None, Some(reaction)) => reaction.to_string(),
+                    (None, None) => format!("phase {}", self.phase.name),
+                };
                 let what = failure(&during, status, &tail);
                 let log: String = tail.iter().map(|line| format!("{line}\n")).collect();
-                let _ = self.context.logs.send((node.clone(), format!("{op}: {what}\n{log}")));
+                let _ = self.context.logs.send((self.node.to_owned(), format!("{op}: {what}\n{log}")));
                 self.failed = Some((op.clone(), what));
                 self.context.say(Event::OpFailed { node, op, during, status, tail });
             }

@@ -8,9 +8,10 @@ use tokio::task::JoinSet;
 
 use super::follow::{self, Ended, Phase};
 use super::probe::{self, Answers, Asker};
-use super::{Context, nonce};
+use super::Context;
 use crate::event::{Event, LeftOut};
 use crate::manifest::model::Node;
+use crate::ops::{Reaction, Shell};
 use crate::plan::diff::{Differing, MESH_PHASE, NODE_PHASE, Wish, Work};
 use crate::render::{self, OpScript, PhaseScript};
 use crate::ssh::{Connector, Script, Target, Transport};
@@ -87,8 +88,8 @@ async fn survey_one<C: Connector>(
             continue;
         };
         let answers = probe::ask(&open, &target, asker, context).await?;
-        let running = if resume { answers.facts.running_phases() } else { Vec::new() };
-        let Some(id) = running.into_iter().next() else {
+        let running = if resume { answers.facts.running_runs.yes().cloned().unwrap_or_default() } else { Vec::new() };
+        let Some(id) = running.into_iter().next().map(|run| run.id) else {
             return Ok(Surveyed { answers, host_key: open.host_key(), link: Some(open), target });
         };
         link = Some(open);
@@ -264,26 +265,26 @@ impl<C: Connector> Shared<C> {
         &self,
         node: &str,
         phase: &str,
-        (operations, pending): (Vec<OpScript>, Vec<crate::ops::Reaction>),
+        (operations, pending): (Vec<OpScript>, Vec<Reaction>),
         target: &Target,
         link: &mut Option<C::Link>,
     ) -> Ended {
         let id = format!("{}.{phase}", self.info.id);
         let ids = operations.iter().map(|operation| operation.id.clone()).collect();
         let rendered = render::phase(&PhaseScript {
-            run: id.clone(),
-            phase: phase.to_owned(),
-            nonce: nonce(),
-            by: self.info.by.clone(),
-            manifest: self.info.manifest.clone(),
+            base: render::BASE,
+            id: &id,
+            run: &self.info.id,
+            phase,
+            by: &self.info.by,
+            manifest: &self.info.manifest,
             operations,
             pending,
         });
-        let start = match rendered.and_then(|rendered| render::start(&id, &rendered)) {
-            Ok(text) => Script { text: Arc::from(text), root: target.becomes_root() },
-            Err(error) => return Ended::Failed { at: format!("phase {phase}"), what: error.to_string() },
-        };
-        let job = Phase { id, name: phase.to_owned(), operations: ids, start: Some(start), root: target.becomes_root() };
+        let root = target.becomes_root();
+        let text = render::start(render::BASE, &id, &rendered);
+        let start = Some(Script { text: Arc::from(text), root });
+        let job = Phase { id, name: phase.to_owned(), operations: ids, start, root };
         let on_yield = |_op: &str, text: &str| {
             // Only what the typed parser lets through reaches another node.
             if let Ok(key) = crate::ops::public_key::PublicKey::parse(text) {
@@ -302,21 +303,14 @@ fn scripts(differing: &[&Differing]) -> Vec<OpScript> {
 }
 
 /// The script of one phase as it would run, for showing.
-///
-/// # Errors
-/// When a value cannot be made shell (a NUL in it).
-pub fn phase_script(
-    run: &str,
-    phase: &str,
-    operations: &[&Differing],
-    pending: Vec<crate::ops::Reaction>,
-) -> Result<render::PhaseShell, render::RenderError> {
+pub fn phase_script(phase: &str, operations: &[&Differing], pending: Vec<Reaction>) -> Shell {
     render::phase(&PhaseScript {
-        run: format!("{run}.{phase}"),
-        phase: phase.to_owned(),
-        nonce: "NONCE".to_owned(),
-        by: "WHO".to_owned(),
-        manifest: "HASH".to_owned(),
+        base: render::BASE,
+        id: &format!("RUN.{phase}"),
+        run: "RUN",
+        phase,
+        by: "WHO",
+        manifest: "HASH",
         operations: scripts(operations),
         pending,
     })

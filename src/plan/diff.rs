@@ -5,6 +5,7 @@ use crate::event::LeftOut;
 use crate::facts::Facts;
 use crate::manifest::model::{Manifest, Node};
 use crate::ops::{Change, Difference, Op, Question, Reaction, Seen};
+use crate::render;
 use crate::secret::Secrets;
 use crate::steps::{self, Cluster, NodeContext, SideFiles, StepOp, When};
 
@@ -116,7 +117,7 @@ impl Wish {
                 fix: vec!["see whether the login user may become root there (ssh.become: sudo)".to_owned()],
             });
         }
-        Ok(Work { operations: differing, pending: facts.pending_reactions() })
+        Ok(Work { operations: differing, pending: render::parse_pending(&facts.pending.yes().map(|names| names.join("\n")).unwrap_or_default()) })
     }
 }
 
@@ -168,8 +169,8 @@ impl Work {
             }
         }
         NodePlan {
-            machine_id: facts.machine_id_text(),
-            boot_id: facts.boot_id_text(),
+            machine_id: facts.machine_id.yes().cloned().unwrap_or_default(),
+            boot_id: facts.boot_id.yes().cloned().unwrap_or_default(),
             host_key,
             phases,
             observed,

@@ -144,6 +144,13 @@ pub struct Target {
     pub become_password: Option<Secret>,
 }
 
+impl Target {
+    /// Whether the manifest lets us become root there.
+    pub fn becomes_root(&self) -> bool {
+        self.ssh.ssh.r#become == Some(crate::manifest::model::Become::Sudo)
+    }
+}
+
 /// A reason to leave a node out, to be filled in.
 fn say(kind: &str, what: String) -> LeftOut {
     LeftOut { kind: kind.to_owned(), what, because: Vec::new(), fix: Vec::new() }

@@ -101,7 +101,7 @@ impl Places {
     /// The facts of the last contact, if there are any that can be read.
     pub fn read_facts(&self, node: &str) -> Option<Facts> {
         let path = self.folder().join("facts").join(format!("{node}.json"));
-        serde_json::from_str(&std::fs::read_to_string(path).ok()?).ok()
+        crate::facts::from_json(&std::fs::read_to_string(path).ok()?).ok()
     }
 
     /// Keeps a node's facts for the next time; nothing is written when they did not change.
@@ -114,7 +114,7 @@ impl Places {
         }
         let folder = self.folder().join("facts");
         let path = folder.join(format!("{node}.json"));
-        let text = crate::facts::to_json(facts);
+        let Ok(text) = crate::facts::to_json(facts) else { return Ok(()) };
         if std::fs::read_to_string(&path).is_ok_and(|old| old == text) {
             return Ok(());
         }

@@ -15,7 +15,7 @@ pub fn operations(context: &NodeContext<'_>, operations: &mut Vec<StepOp>, _find
     }
     if base.time.as_deref() == Some("auto") {
         // A running time service is kept, whatever it is; only a node without one gets the distribution's.
-        let running = context.facts.is_some_and(|facts| facts.runs_time_service());
+        let running = context.facts.is_some_and(|facts| facts.time_service.yes().is_some());
         if !running {
             let (name, unit) = ("systemd-timesyncd", "systemd-timesyncd");
             let wish = package::Wish { name: name.to_owned(), version: None, hold: None, present: true };
