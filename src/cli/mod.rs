@@ -90,6 +90,14 @@ enum Command {
     Lab(lab::LabArguments),
 }
 
+/// Prints to standard output; colours only where they are wanted. A closed pipe ends quietly.
+pub fn print(text: &str) {
+    use std::io::Write as _;
+    // Whoever closed the pipe has seen enough; the exit code still tells how it went.
+    let mut out = anstream::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
 /// Parses the arguments, runs the command and gives the exit code.
 pub fn main() -> ProcessExit {
     let arguments = match Arguments::try_parse() {
@@ -101,14 +109,14 @@ pub fn main() -> ProcessExit {
     };
     let common = &arguments.common;
     let code = match arguments.command {
-        Command::Init(arguments) => init::run(&arguments, common),
+        Command::Init(arguments) => init::run(&arguments),
         Command::Check(arguments) => check::run(&arguments, common),
         Command::Facts(arguments) => facts::run(&arguments, common),
         Command::Plan(arguments) => plan::run(&arguments, common),
         Command::Apply(arguments) => apply::run(&arguments, common),
         Command::Status(arguments) => status::run(&arguments, common),
         Command::Log(arguments) => log::run(&arguments, common),
-        Command::Schema(arguments) => schema::run(&arguments, common),
+        Command::Schema(arguments) => schema::run(&arguments),
         #[cfg(feature = "lab")]
         Command::Lab(arguments) => lab::run(&arguments),
     };

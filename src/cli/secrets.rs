@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::diag::Finding;
+use crate::manifest::codes;
 use crate::manifest::model::{Manifest, Piece, Text};
 use crate::secret::{Reference, Secret, Secrets};
 
@@ -20,7 +21,7 @@ pub fn resolve(manifest: &Manifest, beside: &Path, allowed: &[PathBuf]) -> Resul
             }
             Err((why, fix)) => {
                 let title = format!("the secret {reference} cannot be read: {why}");
-                findings.push(Finding::input("P0009", title, Some(place.clone())).fix(fix));
+                findings.push(Finding::input(codes::UNREADABLE, title, Some(place.clone())).fix(fix));
             }
         }
     }

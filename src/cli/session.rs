@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use super::{Common, Format, secrets};
 use crate::diag::{ExitCode, Finding};
 use crate::identity::Identities;
-use crate::manifest::{self, model};
+use crate::manifest::{self, codes, model};
 use crate::nodeset::Nodeset;
 use crate::plan::diff::Wish;
 use crate::ssh::Target;
@@ -70,7 +70,7 @@ pub fn open(path: Option<&str>, contact: &Contact, steps: bool, common: &Common)
         }
     }
     let places = Places::of(&path);
-    let names: Vec<&str> = manifest.nodes.iter().map(|node| node.name.as_str()).collect();
+    let names: Vec<String> = manifest.nodes.iter().map(|node| node.name.clone()).collect();
     let chosen = match &contact.limit {
         None => None,
         Some(limit) => {
@@ -98,12 +98,20 @@ pub fn open(path: Option<&str>, contact: &Contact, steps: bool, common: &Common)
 
 /// A finding about one of our own files.
 pub fn state_finding(error: &StateError) -> Finding {
-    Finding::input("P0010", error.to_string(), None).fix("restore the file from version control, or remove it")
+    Finding::input(codes::UNREADABLE, error.to_string(), None).fix("restore the file from version control, or remove it")
 }
 
 /// Shows findings and gives the exit code 2.
 pub fn refuse(path: &str, text: &str, findings: Vec<Finding>, common: &Common) -> Refused {
-    ui::findings::show(path, text, &findings, common.format == Format::Json);
+    match common.format {
+        Format::Json => super::print(&ui::findings::json(&findings, &[])),
+        Format::Human => {
+            let count = findings.iter().filter(|finding| finding.severity == crate::diag::Severity::Error).count();
+            let errors = if count == 1 { "1 error".to_owned() } else { format!("{count} errors") };
+            let talk = ui::findings::human(&findings, path, text);
+            anstream::eprint!("{talk}{}: {errors}; nothing was contacted\n", ui::safe(path));
+        }
+    }
     Refused(ExitCode::Usage)
 }
 
@@ -136,7 +144,7 @@ fn side_files(manifest: &model::Manifest, places: &Places) -> Result<Side, Vec<F
                     files.insert(path.clone(), bytes);
                 }
                 Err(error) => findings.push(
-                    Finding::input("P0010", format!("cannot read {path}: {error}"), Some(wish.place.clone()))
+                    Finding::input(codes::UNREADABLE, format!("cannot read {path}: {error}"), Some(wish.place.clone()))
                         .because("source and template are relative to the manifest's folder")
                         .fix("create the file, or correct the path"),
                 ),

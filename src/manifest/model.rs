@@ -76,6 +76,8 @@ pub struct Settings {
     pub services: Vec<Service>,
     /// `commands:`.
     pub commands: Vec<Command>,
+    /// `stack:`: dotted key (`driver.version`, `nccl_env.NCCL_DEBUG`) to the texts written for it.
+    pub stack: BTreeMap<String, Vec<Placed<String>>>,
 }
 
 /// A text that may hold secret references; kept as written, `${kind:...}` in it are [`crate::secret::Reference`]s.

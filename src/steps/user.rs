@@ -2,6 +2,7 @@
 
 use super::{NodeContext, StepOp, When};
 use crate::diag::Finding;
+use crate::manifest::codes;
 use crate::manifest::model::{FileState, FileWish, Piece, Text};
 use crate::ops::{Op, Reaction, command, directory, file, package, service, symlink};
 use crate::render;
@@ -43,13 +44,13 @@ pub fn operations(context: &NodeContext<'_>, operations: &mut Vec<StepOp>, findi
                     user: wish.user.clone(),
                 }),
             ),
-            Err(why) => findings.push(Finding::input("P0006", why, Some(wish.place.clone()))),
+            Err(why) => findings.push(Finding::input(codes::BAD_VALUE, why, Some(wish.place.clone()))),
         }
     }
 }
 
 fn file_op(context: &NodeContext<'_>, wish: &FileWish) -> Result<Box<dyn Op>, Finding> {
-    let fail = |why: String| Finding::input("P0006", format!("{}: {why}", wish.path), Some(wish.place.clone()));
+    let fail = |why: String| Finding::input(codes::BAD_VALUE, format!("{}: {why}", wish.path), Some(wish.place.clone()));
     let reactions: Vec<Reaction> = wish.restart.iter().cloned().map(Reaction::Restart).collect();
     let attributes =
         file::Attributes { owner: wish.owner.clone(), group: wish.group.clone(), mode: wish.mode.clone() };

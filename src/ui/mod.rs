@@ -4,6 +4,7 @@
 //! [`output`] and [`progress`] write. Nothing here knows of SSH, files or how a plan came about, and whatever a
 //! node or a manifest says is shown through [`safe`] before it meets a terminal.
 
+pub mod findings;
 mod fold;
 pub mod json;
 pub mod log;
@@ -11,6 +12,7 @@ pub mod output;
 pub mod plan;
 pub mod progress;
 pub mod report;
+pub mod snippet;
 pub mod status;
 mod style;
 mod text;
