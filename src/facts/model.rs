@@ -70,7 +70,7 @@ pub struct Facts {
     /// Network interfaces without loopback.
     #[serde(default, skip_serializing_if = "Known::is_unknown")]
     pub network: Known<Vec<Interface>>,
-    /// What /etc/hosts gives for the node's own name; an address that is not loopback wins.
+    /// The first address /etc/hosts gives for the node's own name.
     #[serde(default, skip_serializing_if = "Known::is_unknown")]
     pub hosts_self: Known<IpAddr>,
     /// Mount point to free bytes.

@@ -45,13 +45,13 @@ facts_settings() {
     say fact settings
     grep -sE '^[[:space:]]*[^#[:space:]]' etc/nccl.conf etc/environment </dev/null
     grep -s 'Unattended-Upgrade ' etc/apt/apt.conf.d/* etc/apt/apt.conf </dev/null
-    grep -s '^apply_updates' etc/dnf/automatic.conf </dev/null
+    grep -s '^apply_updates' etc/dnf/automatic.conf /dev/null </dev/null
     if [ -L etc/systemd/system/timers.target.wants/dnf-automatic-install.timer ]; then echo dnf-timer:install; fi
     if [ -L etc/systemd/system/timers.target.wants/dnf-automatic.timer ]; then echo dnf-timer:configured; fi
     say fact repos
     grep -sE '^(deb |URIs:|Suites:|Enabled:|Types:|$)' etc/apt/sources.list etc/apt/sources.list.d/*.list \
         etc/apt/sources.list.d/*.sources </dev/null
-    grep -sE '^(\[|baseurl|mirrorlist|metalink|enabled)' etc/yum.repos.d/*.repo </dev/null
+    grep -sE '^(\[|baseurl|mirrorlist|metalink|enabled)' etc/yum.repos.d/*.repo /dev/null </dev/null
     say fact memlock
     # shellcheck disable=SC3045 # dash, bash and busybox all know -l; elsewhere nothing is printed.
     ulimit -l 2>/dev/null

@@ -80,19 +80,15 @@ fn interfaces(answers: &Answers<'_>) -> Known<Vec<Interface>> {
     Known::Yes(found.into_values().collect())
 }
 
-/// The address /etc/hosts gives for the node's own name; one that is not loopback wins, then the first.
+/// The address /etc/hosts gives for the node's own name: the first, as the resolver takes it.
 fn hosts_self(answers: &Answers<'_>, hostname: Option<&String>) -> Option<IpAddr> {
     let hostname = hostname?;
     let short = hostname.split('.').next()?;
-    let mut found: Vec<IpAddr> = Vec::new();
-    for line in answers.lines("hosts").take(MOST) {
+    answers.lines("hosts").take(MOST).find_map(|line| {
         let mut words = line.split('#').next().unwrap_or_default().split_whitespace();
-        let Some(Ok(address)) = words.next().map(str::parse) else { continue };
-        if words.any(|word| word.eq_ignore_ascii_case(hostname) || word.eq_ignore_ascii_case(short)) {
-            found.push(address);
-        }
-    }
-    found.iter().find(|address| !address.is_loopback()).or(found.first()).copied()
+        let address = words.next()?.parse().ok()?;
+        words.any(|word| word.eq_ignore_ascii_case(hostname) || word.eq_ignore_ascii_case(short)).then_some(address)
+    })
 }
 
 fn rdma(answers: &Answers<'_>) -> Known<Rdma> {
