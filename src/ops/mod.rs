@@ -9,6 +9,26 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub mod block;
+pub mod command;
+pub mod diff;
+pub mod directory;
+pub mod file;
+pub mod keys;
+pub mod hosts;
+pub mod limits;
+pub mod line;
+pub mod module;
+pub mod names;
+pub mod package;
+pub mod public_key;
+pub mod repository;
+pub mod service;
+pub mod ssh_key;
+pub mod symlink;
+pub mod sysctl;
+pub mod user;
+
 /// One question put to a node: the shell function `see_KIND` called with `key` and `args`.
 ///
 /// The function takes its arguments in groups (key first, then a fixed number of arguments for its
@@ -97,13 +117,16 @@ pub enum Reaction {
 
 /// A piece of POSIX shell: every value in it has been quoted by `render`.
 ///
-/// `secret` is true when the text holds the value of a secret; then it is never shown.
+/// The text never holds a secret's value, only the name of the variable that will hold it; the values
+/// travel beside it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Shell {
     /// The text.
     pub text: String,
-    /// Whether a secret is in it.
+    /// Whether secrets belong to it.
     pub secret: bool,
+    /// The secrets by the name of their variable, without the `payload_` before it.
+    pub payloads: BTreeMap<String, crate::secret::Secret>,
 }
 
 /// One idempotent thing a node can have.
@@ -135,6 +158,16 @@ pub trait Op: Send + Sync {
     /// A question whose answer after the phase is sent to the controller (a public key).
     fn yields(&self) -> Option<Question> {
         None
+    }
+
+    /// Seconds the mend may take before it is killed with all it started.
+    fn deadline(&self) -> u32 {
+        120
+    }
+
+    /// Whether the arguments of its checks hold secrets, so that they must not stand in a kept script.
+    fn hides(&self) -> bool {
+        false
     }
 
     /// Compares with what the node answered.
