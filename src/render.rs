@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use crate::ops::Shell;
 use crate::secret::Secret;
 
+mod document;
 mod events;
 mod frames;
 mod library;
@@ -16,6 +17,7 @@ mod phase;
 mod probe;
 mod run;
 
+pub use document::document;
 pub use events::{NodeEvent, parse_event_line};
 pub use frames::{FrameError, Frames, parse_frames};
 pub use phase::{OpScript, PhaseScript, phase};

@@ -84,7 +84,7 @@ async fn exec<L: Transport>(
     match ended {
         Err(_) => {
             let seconds = deadline.as_secs();
-            let asked = render::last_frame(&output.stdout, &nonce).map_or_else(
+            let asked = last_frame(&output.stdout, &nonce).map_or_else(
                 || "it wrote nothing".to_owned(),
                 |frame| format!("it hung after the question about {frame}"),
             );
@@ -119,6 +119,13 @@ fn nonsense(what: &str, because: Vec<String>) -> LeftOut {
         because,
         fix: vec!["log in there and see whether a login script or a broken shell writes to standard output".to_owned()],
     }
+}
+
+/// The last question a probe that hung was at.
+fn last_frame(output: &[u8], nonce: &str) -> Option<String> {
+    let text = String::from_utf8_lossy(output);
+    let (_, frame) = text.rsplit_once(&format!("@@{nonce} "))?;
+    frame.lines().next().map(str::to_owned)
 }
 
 #[derive(Default)]

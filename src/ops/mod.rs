@@ -115,6 +115,15 @@ pub enum Reaction {
     ReloadSysctl,
 }
 
+impl std::fmt::Display for Reaction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Reaction::Restart(unit) => write!(f, "restart {unit}"),
+            Reaction::ReloadSysctl => f.write_str("apply sysctl settings"),
+        }
+    }
+}
+
 /// A piece of POSIX shell: every value in it has been quoted by `render`.
 ///
 /// The text never holds a secret's value, only the name of the variable that will hold it; the values

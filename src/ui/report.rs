@@ -8,7 +8,7 @@ use super::style::{Palette, paint};
 use super::text::{count, cut, safe, table};
 use super::{View, json};
 use crate::diag::ExitCode;
-use crate::event::{Event, NodeReport, Report};
+use crate::event::{LeftOut, Event, NodeReport, Report};
 
 /// Columns that node names may take before they push their line.
 const NAMES: usize = 40;
@@ -97,6 +97,18 @@ pub fn human(report: &Report, failures: &Failures, run_folder: Option<&str>, vie
     }
     text.push_str(&last_line(report));
     text.push('\n');
+    text
+}
+
+/// A node that was left out, as text: what, why, what to do.
+pub fn left_out(node: &str, why: &LeftOut) -> String {
+    let mut text = format!("{}: left out: {}\n", safe(node), safe(&why.what));
+    for reason in &why.because {
+        text.push_str(&format!("  = because: {}\n", safe(reason)));
+    }
+    for fix in &why.fix {
+        text.push_str(&format!("  help: {}\n", safe(fix)));
+    }
     text
 }
 
