@@ -129,7 +129,8 @@ impl Decoder {
                 let known: Vec<&str> = fields.iter().map(|field| field.key).collect();
                 let near = nearest(&entry.key, known.iter().copied());
                 let elsewhere = tables::TOP.iter().any(|field| field.key == entry.key);
-                let finding = self.error(codes::UNKNOWN_KEY, format!("unknown key `{}` in {name}", entry.key), entry.key_mark);
+                let finding =
+                    self.error(codes::UNKNOWN_KEY, format!("unknown key `{}` in {name}", entry.key), entry.key_mark);
                 finding.because.push(format!("known here: {}", known.join(", ")));
                 match near {
                     Some(near) => finding.fix.push(format!("did you mean `{near}`?")),
@@ -158,7 +159,8 @@ impl Decoder {
         }
         let references: Vec<&Reference> =
             parts.iter().filter_map(|part| if let Part::Secret(it) = part { Some(it) } else { None }).collect();
-        if wanted == Form::Secret && malformed.is_empty() && (references.is_empty() || references.len() != parts.len()) {
+        if wanted == Form::Secret && malformed.is_empty() && (references.is_empty() || references.len() != parts.len())
+        {
             let finding = self.error(codes::PLAIN_SECRET, format!("`{name}` is written as plain text"), mark);
             finding.because.push("a secret in the manifest ends up in backups and histories".to_owned());
             finding.fix.push("write ${env:NAME}, ${file:PATH} or ${command:...}".to_owned());
@@ -196,7 +198,8 @@ impl Decoder {
                 let Some(text) = value.text() else { continue };
                 if let Some(first) = seen.get(text) {
                     let first = first.place(&self.file).line;
-                    let finding = self.error(codes::DUPLICATE, format!("`{text}` is given twice in `{list}`"), value.mark);
+                    let finding =
+                        self.error(codes::DUPLICATE, format!("`{text}` is given twice in `{list}`"), value.mark);
                     finding.because.push(format!("first given on line {first}"));
                     finding.fix.push("keep one of the two".to_owned());
                 } else {

@@ -132,7 +132,10 @@ mod tests {
     fn nothing_unsets() {
         assert_eq!(laid(&["trust: {user: a}", "trust: ~"]), "{}");
         assert_eq!(laid(&["trust: {user: a}", "trust: ~", "trust: {method: keys}"]), "{trust: {method: keys}}");
-        assert_eq!(laid(&["base: {limits: {nofile: 1, memlock: 2}}", "base: {limits: {nofile: ~}}"]), "{base: {limits: {memlock: 2}}}");
+        assert_eq!(
+            laid(&["base: {limits: {nofile: 1, memlock: 2}}", "base: {limits: {nofile: ~}}"]),
+            "{base: {limits: {memlock: 2}}}"
+        );
         assert_eq!(laid(&["base: {limits: {nofile: ~}}"]), "{base: {limits: {}}}");
         assert_eq!(laid(&["packages: [{name: a}]", "packages: ~", "packages: [{name: b}]"]), "{packages: [{name: b}]}");
     }

@@ -97,7 +97,8 @@ impl Assembly<'_> {
             for machine in made {
                 if let Some(line) = seen.get(&machine.name) {
                     let at = entry.get("name").map_or(entry.mark, |name| name.mark);
-                    let finding = self.decoder.error(codes::DUPLICATE, format!("node `{}` is given twice", machine.name), at);
+                    let finding =
+                        self.decoder.error(codes::DUPLICATE, format!("node `{}` is given twice", machine.name), at);
                     finding.because.push(format!("first given on line {line}"));
                     finding.fix.push("give each node a name of its own".to_owned());
                     // One finding for an entry says enough.
@@ -222,7 +223,9 @@ impl Assembly<'_> {
         for (key, place) in wanted_parts(layer, self.file) {
             self.unbuilt.insert((place, key), ());
         }
-        let Some(trust) = layer.entry("trust").filter(|entry| matches!(entry.value.value, Value::Map(_))) else { return };
+        let Some(trust) = layer.entry("trust").filter(|entry| matches!(entry.value.value, Value::Map(_))) else {
+            return;
+        };
         let Some(user) = trust.value.get("user") else {
             if self.judged.insert(trust.key_mark.place(self.file)) {
                 let finding = self.decoder.error(codes::MISSING, "`user` is missing in trust", trust.key_mark);

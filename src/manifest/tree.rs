@@ -184,7 +184,8 @@ pub fn parse(file: &Arc<str>, text: &str, findings: &mut Vec<Finding>) -> Option
         block_nesting_limit: MAX_DEPTH,
     };
     limits.set_emit_comments(false);
-    let mut builder = Builder { file, text, findings, open: Vec::new(), anchors: BTreeMap::new(), aliased: 0, root: None };
+    let mut builder =
+        Builder { file, text, findings, open: Vec::new(), anchors: BTreeMap::new(), aliased: 0, root: None };
     for event in Parser::new_from_str_with_options(text, limits) {
         let go_on = match event {
             Ok((event, span)) => builder.event(event, span),
@@ -383,12 +384,15 @@ impl Builder<'_> {
             start: small(start),
             end: small((start + 1).min(self.text.len())),
         };
+        let before = self.text.get(..start).unwrap_or_default();
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        let line = self.text.get(line_start..).unwrap_or_default();
+        let indent = line.split(|c: char| c != ' ' && c != '\t').next().unwrap_or_default();
+        let tab = indent.find('\t');
+        let mark = tab.map_or(mark, |tab| spot(self.text, line_start + tab, 1));
         let mut finding = Finding::input(codes::SYNTAX, "this is not YAML", Some(mark.place(self.file)))
             .because(error.kind().to_string());
-        let before = self.text.get(..start).unwrap_or_default();
-        let line = self.text.get(before.rfind('\n').map_or(0, |at| at + 1)..).unwrap_or_default();
-        let indent = line.split(|c: char| c != ' ' && c != '\t').next().unwrap_or_default();
-        if indent.contains('\t') {
+        if tab.is_some() {
             finding = finding.fix("indent with spaces, YAML allows no tabs there");
         }
         self.say(finding);
