@@ -294,9 +294,12 @@ fn number(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("`{text}` is no number of a range"))
 }
 
+/// Numbers of names that are else the same: value, number of digits, digits.
+type Numbers<'a> = BTreeSet<(u64, usize, &'a str)>;
+
 /// Writes names as short as possible: `gpu[01-16],n1`. Sorted, each name once.
 pub fn fold<S: AsRef<str>>(names: &[S]) -> String {
-    let mut families: BTreeMap<(&str, &str), BTreeSet<(u64, usize, &str)>> = BTreeMap::new();
+    let mut families: BTreeMap<(&str, &str), Numbers<'_>> = BTreeMap::new();
     let mut single: BTreeSet<&str> = BTreeSet::new();
     for name in names {
         match cut(name.as_ref()) {

@@ -9,9 +9,11 @@ use indexmap::IndexMap;
 
 use super::codes;
 use super::decode::Decoder;
+use super::form;
 use super::layer::{is_layered, lay};
 use super::model::{Manifest, Node as Machine, NodeState, Settings};
 use super::settings::{declared, settings};
+use super::tables::Form;
 use super::tree::{Entry, Mark, Node, Value};
 use crate::diag::{Place, Placed};
 use crate::nodeset::{MAX_NAMES, Nodeset, expand, nearest};
@@ -125,13 +127,14 @@ impl Assembly<'_> {
         let groups = self.groups_of(entry);
         self.share(&groups);
         let name_node = entry.get("name");
+        let fits = |form: Form, node: &Node| node.text().is_some_and(|text| form::check(form, text).is_ok());
         let names = name_node.and_then(Node::text).and_then(|text| expand(text).ok()).unwrap_or_default();
         let address_node = entry.get("address").filter(|node| node.text().is_some());
         let addresses = address_node.and_then(Node::text).map(|text| expand(text).unwrap_or_default());
         if let (Some(addresses), Some(node)) = (&addresses, address_node)
             && addresses.len() != names.len()
-            && !addresses.is_empty()
-            && !names.is_empty()
+            && fits(Form::Address, node)
+            && name_node.is_some_and(|name| fits(Form::NodeName, name))
         {
             let title = format!("{} for {}", count(addresses.len(), "address"), count(names.len(), "name"));
             let finding = self.decoder.error(codes::CONFLICT, title, node.mark);

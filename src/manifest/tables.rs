@@ -290,7 +290,7 @@ macro_rules! declared {
         layered![
             $($extra,)*
             field("os", ANY, "Declared system, like ubuntu-22.04."),
-            field("kernel", VERSION, "Declared kernel."),
+            field("kernel", ANY, "Declared kernel."),
             field("arch", ANY, "Declared architecture, x86_64 or aarch64."),
             field("glibc", VERSION, "Declared C library."),
             field("gpus", OneOrMany(&Text(Form::Gpus)), "Declared GPUs: 8x A100-SXM4-80GB."),

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use serde_saphyr::granit_parser::{Event, Marker, Options, Parser, ScalarStyle, ScanError, Span, options};
+use serde_saphyr::granit_parser::{ErrorKind, Event, Marker, Options, Parser, ScalarStyle, ScanError, Span, options};
 
 use super::codes;
 use crate::diag::{Finding, Place};
@@ -111,6 +111,15 @@ impl Node {
             Value::Text(..) => "a single value",
             Value::List(_) => "a list",
             Value::Map(_) => "a map",
+        }
+    }
+
+    /// Levels of lists and maps; small, because no tree is built that is deeper than the limit.
+    fn depth(&self) -> usize {
+        match &self.value {
+            Value::Null | Value::Text(..) => 0,
+            Value::List(items) => 1 + items.iter().map(Node::depth).max().unwrap_or_default(),
+            Value::Map(entries) => 1 + entries.iter().map(|entry| entry.value.depth()).max().unwrap_or_default(),
         }
     }
 
@@ -276,12 +285,16 @@ impl Builder<'_> {
             self.tag(span);
         }
         if self.open.len() >= MAX_DEPTH {
-            let title = format!("lists and maps nested deeper than {MAX_DEPTH} levels");
-            self.say(Finding::input(codes::TOO_LARGE, title, Some(mark.place(self.file))));
-            return None;
+            return self.too_deep(mark);
         }
         self.open.push(Open { value, mark, anchor, key: None, seen: HashSet::new() });
         Some(())
+    }
+
+    fn too_deep(&mut self, mark: Mark) -> Option<()> {
+        let title = format!("lists and maps nested deeper than {MAX_DEPTH} levels");
+        self.say(Finding::input(codes::TOO_LARGE, title, Some(mark.place(self.file))));
+        None
     }
 
     fn tag(&mut self, span: &Span) {
@@ -310,6 +323,10 @@ impl Builder<'_> {
             return None;
         }
         let node = node.clone();
+        // Aliases that nest in each other would else grow a tree too deep for any walk over it.
+        if self.open.len() + node.depth() > MAX_DEPTH {
+            return self.too_deep(mark);
+        }
         self.done(node, 0);
         Some(())
     }
@@ -384,6 +401,9 @@ impl Builder<'_> {
             start: small(start),
             end: small((start + 1).min(self.text.len())),
         };
+        if matches!(error.kind(), ErrorKind::RecursionLimitExceeded) {
+            return self.too_deep(mark);
+        }
         let before = self.text.get(..start).unwrap_or_default();
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         let line = self.text.get(line_start..).unwrap_or_default();

@@ -30,13 +30,18 @@ pub fn shown(text: &str) -> String {
     safe
 }
 
-fn push(safe: &mut String, c: char) {
+/// Whether a character acts on a terminal without being seen; line breaks are no such characters.
+pub fn is_hidden(c: char) -> bool {
     let turns = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
+    c != '\n' && (c.is_control() || turns)
+}
+
+fn push(safe: &mut String, c: char) {
     match c {
         '\n' => safe.push_str("\\n"),
         '\r' => safe.push_str("\\r"),
         '\t' => safe.push(' '),
-        c if c.is_control() || turns => safe.extend(c.escape_unicode()),
+        c if is_hidden(c) => safe.extend(c.escape_unicode()),
         c => safe.push(c),
     }
 }
