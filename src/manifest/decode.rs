@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::codes;
 use super::form;
+use super::layer::same_unit;
 use super::tables::{self, Field, Form, Shape};
 use super::tree::{Entry, Mark, Node, Value};
 use crate::diag::{Finding, Place};
@@ -196,14 +197,15 @@ impl Decoder {
             for item in items {
                 let Some(value) = item.get(key) else { continue };
                 let Some(text) = value.text() else { continue };
-                if let Some(first) = seen.get(text) {
+                let identity = same_unit(text);
+                if let Some(first) = seen.get(identity) {
                     let first = first.place(&self.file).line;
                     let finding =
                         self.error(codes::DUPLICATE, format!("`{text}` is given twice in `{list}`"), value.mark);
                     finding.because.push(format!("first given on line {first}"));
                     finding.fix.push("keep one of the two".to_owned());
                 } else {
-                    seen.insert(text, value.mark);
+                    seen.insert(identity, value.mark);
                 }
                 if list == "files" {
                     self.file_entry(item);

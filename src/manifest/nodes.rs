@@ -34,11 +34,13 @@ pub fn assemble(decoder: &mut Decoder, file: &Arc<str>, text: &Arc<str>, root: &
         file,
         root,
         group_entries: root.get("groups").map(Node::entries).unwrap_or_default(),
+        group_layers: HashMap::new(),
         shared: HashMap::new(),
         unbuilt: BTreeMap::new(),
         judged: BTreeSet::new(),
         decoder,
     };
+    work.group_layers = work.group_entries.iter().map(|entry| (entry.key.as_str(), &entry.value)).collect();
     work.top();
     let (nodes, groups) = work.machines();
     let mut unbuilt: Vec<Placed<String>> =
@@ -61,6 +63,7 @@ struct Assembly<'a> {
     file: &'a Arc<str>,
     root: &'a Node,
     group_entries: &'a [Entry],
+    group_layers: HashMap<&'a str, &'a Node>,
     shared: HashMap<Vec<String>, Shared>,
     unbuilt: BTreeMap<(Place, String), ()>,
     judged: BTreeSet<Place>,
@@ -164,8 +167,10 @@ impl Assembly<'_> {
         let mut groups: Vec<String> = Vec::new();
         for node in entry.get("groups").map(Node::items).unwrap_or_default() {
             let Some(name) = node.text() else { continue };
-            if !self.group_entries.iter().any(|group| group.key == name) {
-                let near = nearest(name, self.group_entries.iter().map(|group| group.key.as_str()));
+            if !self.group_layers.contains_key(name) {
+                // Of thousands of wrong names the first ones say enough.
+                let known = self.group_entries.iter().map(|group| group.key.as_str());
+                let near = if self.decoder.findings.len() < 1000 { nearest(name, known) } else { None };
                 let known: Vec<&str> = self.group_entries.iter().map(|group| group.key.as_str()).take(20).collect();
                 let finding = self.decoder.error(codes::NO_SUCH, format!("no group `{name}`"), node.mark);
                 match (near, known.is_empty()) {
@@ -193,8 +198,8 @@ impl Assembly<'_> {
         let mut layer = Node { value: Value::Map(Vec::new()), mark: Mark::default() };
         lay(&mut layer, self.root);
         for group in groups {
-            if let Some(entry) = self.group_entries.iter().find(|entry| entry.key == *group) {
-                lay(&mut layer, &entry.value);
+            if let Some(node) = self.group_layers.get(group.as_str()) {
+                lay(&mut layer, node);
             }
         }
         let settings = Arc::new(settings(self.file, &layer));

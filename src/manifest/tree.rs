@@ -16,6 +16,8 @@ use crate::diag::{Finding, Place};
 pub const MAX_BYTES: usize = 64 << 20;
 /// How deep lists and maps may nest.
 const MAX_DEPTH: usize = 64;
+/// How many keys a map may have; nodes are a list and do not count.
+const MAX_KEYS: usize = 10_000;
 /// How many values all aliases together may stand for.
 const MAX_ALIASED: usize = 100_000;
 
@@ -251,7 +253,7 @@ impl Builder<'_> {
                     "" | "~" | "null" | "Null" | "NULL" if plain => Value::Null,
                     _ => Value::Text(text.into_owned(), plain),
                 };
-                self.done(Node { value, mark }, anchor);
+                self.done(Node { value, mark }, anchor)?;
             }
             Event::SequenceStart(_, anchor, tag) => {
                 self.begin(Value::List(Vec::new()), mark, anchor, tag.is_some().then_some(&span))?;
@@ -262,7 +264,7 @@ impl Builder<'_> {
             Event::SequenceEnd | Event::MappingEnd => {
                 let Open { value, mark: start, anchor, .. } = self.open.pop()?;
                 let mark = Mark { end: mark.end.max(start.start), ..start };
-                self.done(Node { value, mark }, anchor);
+                self.done(Node { value, mark }, anchor)?;
             }
             Event::Alias(id) => return self.alias(id, mark),
             _ => {}
@@ -327,18 +329,17 @@ impl Builder<'_> {
         if self.open.len() + node.depth() > MAX_DEPTH {
             return self.too_deep(mark);
         }
-        self.done(node, 0);
-        Some(())
+        self.done(node, 0)
     }
 
     /// Puts a complete value where it belongs.
-    fn done(&mut self, mut node: Node, anchor: usize) {
+    fn done(&mut self, mut node: Node, anchor: usize) -> Option<()> {
         if anchor != 0 {
             self.anchors.insert(anchor, node.clone());
         }
         let Some(open) = self.open.last_mut() else {
             self.root = Some(node);
-            return;
+            return Some(());
         };
         match (&mut open.value, open.key.take()) {
             (Value::List(items), _) => items.push(node),
@@ -350,9 +351,17 @@ impl Builder<'_> {
                     entries.push(Entry { key, key_mark, value: node });
                 }
             }
-            (Value::Map(_), None) => self.key(node),
+            (Value::Map(entries), None) => {
+                if entries.len() >= MAX_KEYS {
+                    let title = format!("a map with more than {MAX_KEYS} keys");
+                    self.say(Finding::input(codes::TOO_LARGE, title, Some(node.mark.place(self.file))));
+                    return None;
+                }
+                self.key(node);
+            }
             _ => {}
         }
+        Some(())
     }
 
     /// Takes a complete value as the key of the innermost map.

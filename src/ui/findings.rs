@@ -8,6 +8,9 @@ use serde::Serialize;
 use super::snippet::{self, excerpt, shown};
 use crate::diag::{Class, Finding, Severity};
 
+/// Code of the finding whose place is a secret written as plain text.
+const PLAIN_SECRET: &str = crate::manifest::codes::PLAIN_SECRET;
+
 /// The worst that findings of class `fit` say; an error of class `input` makes it an error too.
 pub fn verdict(findings: &[Finding]) -> &'static str {
     let worst = findings
@@ -65,7 +68,8 @@ fn one(renderer: &Renderer, finding: &Finding, file: &str, text: &str) -> String
     let title = shown(&finding.title);
     let place = finding.at.as_ref();
     let shown_file = place.map(|place| shown(&place.file)).unwrap_or_default();
-    let found = place.filter(|place| *place.file == *file).and_then(|place| excerpt(text, place));
+    let found =
+        place.filter(|place| *place.file == *file).and_then(|place| excerpt(text, place, finding.code == PLAIN_SECRET));
     let mut because: Vec<String> = finding.because.iter().map(|reason| shown(reason)).collect();
     let label = match &found {
         Some(found) if !found.spot.is_empty() && because.first().is_some_and(|first| first.len() <= 70) => {
