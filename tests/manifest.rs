@@ -171,6 +171,9 @@ fn what_cannot_be_read_is_a_finding() {
         bomb.push_str(&format!("a{i}: &a{i} [{items}]\n"));
     }
     assert!(write(bomb.as_bytes()).starts_with("P0012 "), "{}", write(bomb.as_bytes()));
+    let ranges = "  - {name: 'n[1-100000]', address: 'x[1-100000]'}\n".repeat(20_000);
+    let first = write(format!("version: 1\ncluster: a\nnodes:\n{ranges}").as_bytes());
+    assert_eq!(first, "P0012 5:5 more than 100000 nodes");
     assert!(write(b"a: &a [*a]\n").starts_with("P0001 1:8 "), "{}", write(b"a: &a [*a]\n"));
     let path = folder.path().join("m.yaml");
     fs::File::create(&path).unwrap().set_len(100 << 20).unwrap();

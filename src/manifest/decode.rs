@@ -12,13 +12,15 @@ use super::layer::same_unit;
 use super::tables::{self, Field, Form, Shape};
 use super::tree::{Entry, Mark, Node, Value};
 use crate::diag::{Finding, Place};
-use crate::nodeset::nearest;
+use crate::nodeset::{MAX_NAMES, expand, nearest};
 use crate::secret::{Part, Reference, scan};
 
 /// Collects findings and secrets while trees are checked.
 #[derive(Debug)]
 pub struct Decoder {
     file: Arc<str>,
+    /// Names that ranges stood for so far.
+    expanded: usize,
     /// All that was found wrong.
     pub findings: Vec<Finding>,
     /// Every secret referred to, with the place of its first mention.
@@ -28,7 +30,7 @@ pub struct Decoder {
 impl Decoder {
     /// Starts with what is already known to be wrong.
     pub fn new(file: &Arc<str>, findings: Vec<Finding>) -> Self {
-        Decoder { file: Arc::clone(file), findings, secrets: BTreeMap::new() }
+        Decoder { file: Arc::clone(file), expanded: 0, findings, secrets: BTreeMap::new() }
     }
 
     /// Records an error and gives it back for reasons and fixes.
@@ -179,6 +181,8 @@ impl Decoder {
             finding.because.push(
                 "secrets are for password, passphrase, become_password, content of files, and commands".to_owned(),
             );
+        } else if self.too_many(text, wanted) {
+            // So many names are refused when the machines are made; looking at each would take for ever.
         } else if malformed.is_empty()
             && let Err(wrong) = form::check(wanted, text)
         {
@@ -186,6 +190,17 @@ impl Decoder {
             finding.because.push(wrong.expected);
             finding.fix.extend(wrong.fix);
         }
+    }
+
+    fn too_many(&mut self, text: &str, wanted: Form) -> bool {
+        if !matches!(wanted, Form::NodeName | Form::Address) || !text.contains('[') {
+            return false;
+        }
+        if self.expanded > 4 * MAX_NAMES {
+            return true;
+        }
+        self.expanded += expand(text).map_or(0, |names| names.len());
+        false
     }
 
     /// Duplicate items, and keys of files that exclude each other.

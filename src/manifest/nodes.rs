@@ -85,6 +85,7 @@ impl Assembly<'_> {
             self.group_entries.iter().map(|entry| (entry.key.clone(), Vec::new())).collect();
         let mut nodes: Vec<Machine> = Vec::new();
         let mut seen: HashMap<String, u32> = HashMap::new();
+        let mut total = 0;
         let root = self.root;
         let list = root.entry("nodes");
         let entries = match list.map(|entry| &entry.value.value) {
@@ -99,6 +100,7 @@ impl Assembly<'_> {
         }
         for entry in entries {
             let made = self.entry(entry);
+            total += made.len();
             for machine in made {
                 if let Some(line) = seen.get(&machine.name) {
                     let at = entry.get("name").map_or(entry.mark, |name| name.mark);
@@ -117,7 +119,7 @@ impl Assembly<'_> {
                 }
                 nodes.push(machine);
             }
-            if nodes.len() > MAX_NAMES {
+            if total > MAX_NAMES {
                 self.decoder.error(codes::TOO_LARGE, format!("more than {MAX_NAMES} nodes"), entry.mark);
                 break;
             }
