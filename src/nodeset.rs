@@ -65,7 +65,8 @@ impl Nodeset {
                         terms.push((Operator::Add, Term::All));
                         Some(symbol)
                     }
-                    (None, _, false) | (Some(Operator::Add), Operator::Without | Operator::Both | Operator::Either, false) => {
+                    (None, _, false)
+                    | (Some(Operator::Add), Operator::Without | Operator::Both | Operator::Either, false) => {
                         Some(symbol)
                     }
                     _ => return Err(bad(text, &format!("nothing stands before {first}"))),
@@ -136,7 +137,8 @@ impl Term {
                 None => Err(no_such(&format!("no group `{group}`"), group, groups.keys().map(String::as_str))),
             },
             Term::Like(pattern) => {
-                let found: HashSet<&str> = names.iter().map(String::as_str).filter(|name| like(pattern, name)).collect();
+                let found: HashSet<&str> =
+                    names.iter().map(String::as_str).filter(|name| like(pattern, name)).collect();
                 if found.is_empty() {
                     return Err(Finding::input(NO_SUCH, format!("no node is named like `{pattern}`"), None));
                 }
@@ -245,10 +247,8 @@ pub fn expand(text: &str) -> Result<Vec<String>, String> {
         if names.len().saturating_mul(numbers.len()) > MAX_NAMES {
             return Err(format!("it stands for more than {MAX_NAMES} names"));
         }
-        names = names
-            .iter()
-            .flat_map(|name| numbers.iter().map(move |number| format!("{name}{before}{number}")))
-            .collect();
+        names =
+            names.iter().flat_map(|name| numbers.iter().map(move |number| format!("{name}{before}{number}"))).collect();
         rest = after;
     }
     if rest.contains(']') {
@@ -294,9 +294,12 @@ fn number(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("`{text}` is no number of a range"))
 }
 
+/// Numbers of names that are else the same: value, number of digits, digits.
+type Numbers<'a> = BTreeSet<(u64, usize, &'a str)>;
+
 /// Writes names as short as possible: `gpu[01-16],n1`. Sorted, each name once.
 pub fn fold<S: AsRef<str>>(names: &[S]) -> String {
-    let mut families: BTreeMap<(&str, &str), BTreeSet<(u64, usize, &str)>> = BTreeMap::new();
+    let mut families: BTreeMap<(&str, &str), Numbers<'_>> = BTreeMap::new();
     let mut single: BTreeSet<&str> = BTreeSet::new();
     for name in names {
         match cut(name.as_ref()) {
@@ -326,9 +329,9 @@ pub fn fold<S: AsRef<str>>(names: &[S]) -> String {
 fn cut(name: &str) -> Option<(&str, &str, u64, &str)> {
     let end = name.rfind(|c: char| c.is_ascii_digit())? + 1;
     let head = name.get(..end)?;
-    let start = head.rfind(|c: char| !c.is_ascii_digit()).map_or(0, |at| {
-        at + head.get(at..).and_then(|tail| tail.chars().next()).map_or(1, char::len_utf8)
-    });
+    let start = head
+        .rfind(|c: char| !c.is_ascii_digit())
+        .map_or(0, |at| at + head.get(at..).and_then(|tail| tail.chars().next()).map_or(1, char::len_utf8));
     let digits = head.get(start..)?;
     let value = number(digits).ok()?;
     Some((name.get(..start)?, digits, value, name.get(end..)?))
@@ -394,7 +397,23 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused() {
-        for text in ["", ",", "a,", ",a", "a!", "@", "a[", "a]", "a[]", "a[1-]", "a[3-1]", "a[x]", "a[1-3/0]", "a,,b", "a[0-999999]"] {
+        for text in [
+            "",
+            ",",
+            "a,",
+            ",a",
+            "a!",
+            "@",
+            "a[",
+            "a]",
+            "a[]",
+            "a[1-]",
+            "a[3-1]",
+            "a[x]",
+            "a[1-3/0]",
+            "a,,b",
+            "a[0-999999]",
+        ] {
             assert_eq!(Nodeset::parse(text).unwrap_err().code, "P0006", "{text}");
         }
     }

@@ -180,7 +180,9 @@ mod tests {
 
     #[test]
     fn malformed_references_say_why() {
-        for text in ["${env:}", "${env:1A}", "${env:A B}", "${env:-x}", "${age:file}", "${age:#k}", "${file:x", "${command: }"] {
+        for text in
+            ["${env:}", "${env:1A}", "${env:A B}", "${env:-x}", "${age:file}", "${age:#k}", "${file:x", "${command: }"]
+        {
             let (_, bad) = scan(text);
             assert_eq!(bad.len(), 1, "{text}");
             assert!(bad[0].written.starts_with("${"), "{text}");

@@ -16,7 +16,7 @@ use crate::ui::findings::{human, json};
 #[command(after_help = "Example:\n  provision check cluster.yaml --format json")]
 pub struct Arguments {
     /// The manifest; `-` is standard input.
-    #[arg(default_value = "./cluster.yaml", hide_default_value = false)]
+    #[arg(default_value = "cluster.yaml")]
     manifest: String,
 }
 

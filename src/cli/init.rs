@@ -40,26 +40,25 @@ pub fn run(arguments: &Arguments) -> ExitCode {
 }
 
 fn write_all(dir: &Path) -> Result<String, String> {
+    let name = |path: &Path| crate::ui::snippet::shown(&path.display().to_string());
     let manifest = dir.join("cluster.yaml");
     create_dir_all(dir.join(".provision")).map_err(|error| format!("cannot make {}: {error}", dir.display()))?;
     if let Written::Kept = write(&manifest, STARTER)? {
-        return Err(format!("{} exists and is left as it is; name another folder", manifest.display()));
+        return Err(format!("{} exists and is left as it is; name another folder", name(&manifest)));
     }
-    let mut talk = format!("wrote {}\n", manifest.display());
+    let mut talk = format!("wrote {}\n", name(&manifest));
     let schema = dir.join(".provision/schema.json");
     if let Written::New = write(&schema, &crate::manifest::schema::schema())? {
-        talk.push_str(&format!("wrote {}, for your editor\n", schema.display()));
+        talk.push_str(&format!("wrote {}, for your editor\n", name(&schema)));
     }
     let ignore = dir.join(".gitignore");
     match write(&ignore, ".provision/\n")? {
-        Written::New => talk.push_str(&format!("wrote {}\n", ignore.display())),
-        Written::Kept => talk.push_str(&format!(
-            "{} exists and is left as it is; it should have the line .provision/\n",
-            ignore.display()
-        )),
+        Written::New => talk.push_str(&format!("wrote {}\n", name(&ignore))),
+        Written::Kept => talk
+            .push_str(&format!("{} exists and is left as it is; it should have the line .provision/\n", name(&ignore))),
     }
-    talk.push_str(&format!("next: fill in your nodes, then `provision check {}`\n", manifest.display()));
-    Ok(crate::ui::snippet::shown(&talk).replace("\\n", "\n"))
+    talk.push_str(&format!("next: fill in your nodes, then `provision check {}`\n", name(&manifest)));
+    Ok(talk)
 }
 
 /// Writes a file that does not exist yet.

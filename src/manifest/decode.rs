@@ -8,16 +8,19 @@ use std::sync::Arc;
 
 use super::codes;
 use super::form;
+use super::layer::same_unit;
 use super::tables::{self, Field, Form, Shape};
 use super::tree::{Entry, Mark, Node, Value};
 use crate::diag::{Finding, Place};
-use crate::nodeset::nearest;
+use crate::nodeset::{MAX_NAMES, expand, nearest};
 use crate::secret::{Part, Reference, scan};
 
 /// Collects findings and secrets while trees are checked.
 #[derive(Debug)]
 pub struct Decoder {
     file: Arc<str>,
+    /// Names that ranges stood for so far.
+    expanded: usize,
     /// All that was found wrong.
     pub findings: Vec<Finding>,
     /// Every secret referred to, with the place of its first mention.
@@ -27,7 +30,7 @@ pub struct Decoder {
 impl Decoder {
     /// Starts with what is already known to be wrong.
     pub fn new(file: &Arc<str>, findings: Vec<Finding>) -> Self {
-        Decoder { file: Arc::clone(file), findings, secrets: BTreeMap::new() }
+        Decoder { file: Arc::clone(file), expanded: 0, findings, secrets: BTreeMap::new() }
     }
 
     /// Records an error and gives it back for reasons and fixes.
@@ -129,7 +132,8 @@ impl Decoder {
                 let known: Vec<&str> = fields.iter().map(|field| field.key).collect();
                 let near = nearest(&entry.key, known.iter().copied());
                 let elsewhere = tables::TOP.iter().any(|field| field.key == entry.key);
-                let finding = self.error(codes::UNKNOWN_KEY, format!("unknown key `{}` in {name}", entry.key), entry.key_mark);
+                let finding =
+                    self.error(codes::UNKNOWN_KEY, format!("unknown key `{}` in {name}", entry.key), entry.key_mark);
                 finding.because.push(format!("known here: {}", known.join(", ")));
                 match near {
                     Some(near) => finding.fix.push(format!("did you mean `{near}`?")),
@@ -158,7 +162,8 @@ impl Decoder {
         }
         let references: Vec<&Reference> =
             parts.iter().filter_map(|part| if let Part::Secret(it) = part { Some(it) } else { None }).collect();
-        if wanted == Form::Secret && malformed.is_empty() && (references.is_empty() || references.len() != parts.len()) {
+        if wanted == Form::Secret && malformed.is_empty() && (references.is_empty() || references.len() != parts.len())
+        {
             let finding = self.error(codes::PLAIN_SECRET, format!("`{name}` is written as plain text"), mark);
             finding.because.push("a secret in the manifest ends up in backups and histories".to_owned());
             finding.fix.push("write ${env:NAME}, ${file:PATH} or ${command:...}".to_owned());
@@ -176,6 +181,8 @@ impl Decoder {
             finding.because.push(
                 "secrets are for password, passphrase, become_password, content of files, and commands".to_owned(),
             );
+        } else if self.too_many(text, wanted) {
+            // So many names are refused when the machines are made; looking at each would take for ever.
         } else if malformed.is_empty()
             && let Err(wrong) = form::check(wanted, text)
         {
@@ -183,6 +190,17 @@ impl Decoder {
             finding.because.push(wrong.expected);
             finding.fix.extend(wrong.fix);
         }
+    }
+
+    fn too_many(&mut self, text: &str, wanted: Form) -> bool {
+        if !matches!(wanted, Form::NodeName | Form::Address) || !text.contains('[') {
+            return false;
+        }
+        if self.expanded > 4 * MAX_NAMES {
+            return true;
+        }
+        self.expanded += expand(text).map_or(0, |names| names.len());
+        false
     }
 
     /// Duplicate items, and keys of files that exclude each other.
@@ -194,13 +212,15 @@ impl Decoder {
             for item in items {
                 let Some(value) = item.get(key) else { continue };
                 let Some(text) = value.text() else { continue };
-                if let Some(first) = seen.get(text) {
+                let identity = same_unit(text);
+                if let Some(first) = seen.get(identity) {
                     let first = first.place(&self.file).line;
-                    let finding = self.error(codes::DUPLICATE, format!("`{text}` is given twice in `{list}`"), value.mark);
+                    let finding =
+                        self.error(codes::DUPLICATE, format!("`{text}` is given twice in `{list}`"), value.mark);
                     finding.because.push(format!("first given on line {first}"));
                     finding.fix.push("keep one of the two".to_owned());
                 } else {
-                    seen.insert(text, value.mark);
+                    seen.insert(identity, value.mark);
                 }
                 if list == "files" {
                     self.file_entry(item);

@@ -62,7 +62,9 @@ fn wish(condition: bool, expected: &str) -> Result<(), Wrong> {
 pub fn check(form: Form, text: &str) -> Result<(), Wrong> {
     match form {
         Form::Content | Form::Secret => Ok(()),
-        Form::Any => wish(!text.trim().is_empty() && !text.chars().any(|c| c.is_control() && c != '\t'), "one line of text"),
+        Form::Any => {
+            wish(!text.trim().is_empty() && !text.chars().any(|c| c.is_control() && c != '\t'), "one line of text")
+        }
         Form::Format => match text {
             "1" => Ok(()),
             _ => Err(Wrong {
@@ -71,11 +73,19 @@ pub fn check(form: Form, text: &str) -> Result<(), Wrong> {
             }),
         },
         Form::Version => version(text),
-        Form::Name | Form::Group => wish(is_name(text), "a name: letters, digits and . _ : - after a first letter or digit"),
+        Form::Name | Form::Group => {
+            wish(is_name(text), "a name: letters, digits and . _ : - after a first letter or digit")
+        }
         Form::NodeName => ranged(text, is_name, "a name like n1 or gpu[01-16]"),
         Form::Address => {
             if text.parse::<std::net::Ipv6Addr>().is_ok() {
                 return Ok(());
+            }
+            if text.contains('[') && text.contains(':') {
+                return Err(Wrong {
+                    expected: "an IPv6 address has no ranges".to_owned(),
+                    fix: Some("write one entry for each node".to_owned()),
+                });
             }
             ranged(text, is_address, "an address: 10.0.0.11, 10.0.0.[11-26], an IPv6 address or a name")
         }
@@ -96,7 +106,9 @@ pub fn check(form: Form, text: &str) -> Result<(), Wrong> {
             wish(share, "a number of nodes or a percentage, like 4 or 25%")
         }
         Form::Limit => wish(text == "unlimited" || number(text, 0, u64::MAX), "unlimited or a whole number"),
-        Form::Word => wish(made_of(text, "._-+:~@*/=%^,") && !text.starts_with('-'), "a word without spaces and quotes"),
+        Form::Word => {
+            wish(made_of(text, "._-+:~@*/=%^,") && !text.starts_with('-'), "a word without spaces and quotes")
+        }
         Form::Package => wish(
             made_of(text, "+._:~-") && text.starts_with(|c: char| c.is_ascii_alphanumeric()),
             "the name of a package",
@@ -108,16 +120,18 @@ pub fn check(form: Form, text: &str) -> Result<(), Wrong> {
         }
         Form::HostKey => host_key(text),
         Form::Gpus => gpus(text),
-        Form::Url => wish(!text.is_empty() && text.chars().all(|c| c.is_ascii_graphic()), "an address like https://mirror.example.net/"),
+        Form::Url => wish(
+            !text.is_empty() && text.chars().all(|c| c.is_ascii_graphic()),
+            "an address like https://mirror.example.net/",
+        ),
         Form::Date => wish(text.len() == 10 && text.parse::<jiff::civil::Date>().is_ok(), "a day, like 2027-03-01"),
         Form::Code => {
             let digits = text.strip_prefix('P').unwrap_or_default();
             wish(digits.len() == 4 && number(digits, 0, 9999), "the code of a finding, like P0102")
         }
-        Form::Nodeset => Nodeset::parse(text).map(drop).map_err(|finding| Wrong {
-            expected: finding.because.join(", "),
-            fix: finding.fix.into_iter().next(),
-        }),
+        Form::Nodeset => Nodeset::parse(text)
+            .map(drop)
+            .map_err(|finding| Wrong { expected: finding.because.join(", "), fix: finding.fix.into_iter().next() }),
     }
 }
 
@@ -144,7 +158,9 @@ fn version(text: &str) -> Result<(), Wrong> {
         let fits = version.starts_with(|c: char| c.is_ascii_digit()) && made_of(version, ".+~_:-");
         fits && matches!(operator, "" | "<" | "<=" | ">" | ">=" | "=" | "==" | "!=")
     };
-    if text.split(',').all(bound) && (!text.contains(',') || text.split(',').all(|part| part.trim().starts_with(['<', '>', '=', '!']))) {
+    if text.split(',').all(bound)
+        && (!text.contains(',') || text.split(',').all(|part| part.trim().starts_with(['<', '>', '=', '!'])))
+    {
         return Ok(());
     }
     let bare = text.trim_start_matches(['v', 'V']);
@@ -156,7 +172,9 @@ fn node_path(text: &str) -> Result<(), Wrong> {
     if !text.starts_with('/') {
         return Err(Wrong {
             expected: "expected an absolute path on the node".to_owned(),
-            fix: (!text.starts_with('~') && is_name(text)).then(|| format!("write /{text} if that is meant")),
+            fix: text
+                .starts_with(|c: char| c.is_ascii_alphanumeric())
+                .then(|| format!("write /{text} if that is meant")),
         });
     }
     let clean = text.split('/').skip(1).all(|part| !matches!(part, "" | "." | ".."));
@@ -236,7 +254,11 @@ mod tests {
             (Form::NodePath, &["/etc/motd", "/a b"], &["etc/motd", "/", "/a/", "/a//b", "/a/../b", "~/x", "/a\nb"]),
             (Form::Port, &["22", "65535"], &["0", "65536", "-1", "+22", "ssh"]),
             (Form::Share, &["1", "25%"], &["0", "0%", "101%", "x"]),
-            (Form::Jump, &["b", "u@b:22", "[::1]:22", "::1", "u@10.0.0.1"], &["", "@b", "b:", "b:x", "[x]", "u@", "1.2.3"]),
+            (
+                Form::Jump,
+                &["b", "u@b:22", "[::1]:22", "::1", "u@10.0.0.1"],
+                &["", "@b", "b:", "b:x", "[x]", "u@", "1.2.3"],
+            ),
             (Form::Gpus, &["8x A100-SXM4-80GB", "1x RTX 4090"], &["A100", "0x A100", "8xA100", "x A100"]),
             (Form::Date, &["2027-03-01"], &["2027-02-30", "1.3.2027", "tomorrow"]),
             (Form::Code, &["P0102"], &["0102", "P102", "p0102"]),

@@ -63,9 +63,14 @@ fn over(below: &mut Node, above: &Node) {
     }
 }
 
+/// A name without `.service`, which units may be written without; nothing else that is named ends so.
+pub fn same_unit(name: &str) -> &str {
+    name.strip_suffix(".service").filter(|name| !name.contains('/')).unwrap_or(name)
+}
+
 /// Appends items; one with the same identity takes the place of the earlier one.
 fn append(below: &mut Vec<Node>, above: &[Node], key: &str) {
-    let identity = |node: &Node| node.get(key).and_then(Node::text).map(str::to_owned);
+    let identity = |node: &Node| node.get(key).and_then(Node::text).map(|name| same_unit(name).to_owned());
     let mut at: HashMap<String, usize> =
         below.iter().enumerate().filter_map(|(at, node)| Some((identity(node)?, at))).collect();
     for item in above {
@@ -125,6 +130,10 @@ mod tests {
             laid(&["packages: [{name: a}, {name: b}]", "packages: [{name: c}, {name: a, hold: true}]", "packages: []"]),
             "{packages: [{name: a, hold: true}, {name: b}, {name: c}]}"
         );
+        assert_eq!(
+            laid(&["services: [{name: a}]", "services: [{name: a.service}]"]),
+            "{services: [{name: a.service}]}"
+        );
         assert_eq!(laid(&["files: [{path: /a, mode: 1}]", "files: [{path: /a}]"]), "{files: [{path: /a}]}");
     }
 
@@ -132,7 +141,10 @@ mod tests {
     fn nothing_unsets() {
         assert_eq!(laid(&["trust: {user: a}", "trust: ~"]), "{}");
         assert_eq!(laid(&["trust: {user: a}", "trust: ~", "trust: {method: keys}"]), "{trust: {method: keys}}");
-        assert_eq!(laid(&["base: {limits: {nofile: 1, memlock: 2}}", "base: {limits: {nofile: ~}}"]), "{base: {limits: {memlock: 2}}}");
+        assert_eq!(
+            laid(&["base: {limits: {nofile: 1, memlock: 2}}", "base: {limits: {nofile: ~}}"]),
+            "{base: {limits: {memlock: 2}}}"
+        );
         assert_eq!(laid(&["base: {limits: {nofile: ~}}"]), "{base: {limits: {}}}");
         assert_eq!(laid(&["packages: [{name: a}]", "packages: ~", "packages: [{name: b}]"]), "{packages: [{name: b}]}");
     }

@@ -9,9 +9,11 @@ use indexmap::IndexMap;
 
 use super::codes;
 use super::decode::Decoder;
+use super::form;
 use super::layer::{is_layered, lay};
 use super::model::{Manifest, Node as Machine, NodeState, Settings};
 use super::settings::{declared, settings};
+use super::tables::Form;
 use super::tree::{Entry, Mark, Node, Value};
 use crate::diag::{Place, Placed};
 use crate::nodeset::{MAX_NAMES, Nodeset, expand, nearest};
@@ -32,11 +34,13 @@ pub fn assemble(decoder: &mut Decoder, file: &Arc<str>, text: &Arc<str>, root: &
         file,
         root,
         group_entries: root.get("groups").map(Node::entries).unwrap_or_default(),
+        group_layers: HashMap::new(),
         shared: HashMap::new(),
         unbuilt: BTreeMap::new(),
         judged: BTreeSet::new(),
         decoder,
     };
+    work.group_layers = work.group_entries.iter().map(|entry| (entry.key.as_str(), &entry.value)).collect();
     work.top();
     let (nodes, groups) = work.machines();
     let mut unbuilt: Vec<Placed<String>> =
@@ -59,6 +63,7 @@ struct Assembly<'a> {
     file: &'a Arc<str>,
     root: &'a Node,
     group_entries: &'a [Entry],
+    group_layers: HashMap<&'a str, &'a Node>,
     shared: HashMap<Vec<String>, Shared>,
     unbuilt: BTreeMap<(Place, String), ()>,
     judged: BTreeSet<Place>,
@@ -80,6 +85,7 @@ impl Assembly<'_> {
             self.group_entries.iter().map(|entry| (entry.key.clone(), Vec::new())).collect();
         let mut nodes: Vec<Machine> = Vec::new();
         let mut seen: HashMap<String, u32> = HashMap::new();
+        let mut total = 0;
         let root = self.root;
         let list = root.entry("nodes");
         let entries = match list.map(|entry| &entry.value.value) {
@@ -94,10 +100,12 @@ impl Assembly<'_> {
         }
         for entry in entries {
             let made = self.entry(entry);
+            total += made.len();
             for machine in made {
                 if let Some(line) = seen.get(&machine.name) {
                     let at = entry.get("name").map_or(entry.mark, |name| name.mark);
-                    let finding = self.decoder.error(codes::DUPLICATE, format!("node `{}` is given twice", machine.name), at);
+                    let finding =
+                        self.decoder.error(codes::DUPLICATE, format!("node `{}` is given twice", machine.name), at);
                     finding.because.push(format!("first given on line {line}"));
                     finding.fix.push("give each node a name of its own".to_owned());
                     // One finding for an entry says enough.
@@ -111,7 +119,7 @@ impl Assembly<'_> {
                 }
                 nodes.push(machine);
             }
-            if nodes.len() > MAX_NAMES {
+            if total > MAX_NAMES {
                 self.decoder.error(codes::TOO_LARGE, format!("more than {MAX_NAMES} nodes"), entry.mark);
                 break;
             }
@@ -124,13 +132,14 @@ impl Assembly<'_> {
         let groups = self.groups_of(entry);
         self.share(&groups);
         let name_node = entry.get("name");
+        let fits = |form: Form, node: &Node| node.text().is_some_and(|text| form::check(form, text).is_ok());
         let names = name_node.and_then(Node::text).and_then(|text| expand(text).ok()).unwrap_or_default();
         let address_node = entry.get("address").filter(|node| node.text().is_some());
         let addresses = address_node.and_then(Node::text).map(|text| expand(text).unwrap_or_default());
         if let (Some(addresses), Some(node)) = (&addresses, address_node)
             && addresses.len() != names.len()
-            && !addresses.is_empty()
-            && !names.is_empty()
+            && fits(Form::Address, node)
+            && name_node.is_some_and(|name| fits(Form::NodeName, name))
         {
             let title = format!("{} for {}", count(addresses.len(), "address"), count(names.len(), "name"));
             let finding = self.decoder.error(codes::CONFLICT, title, node.mark);
@@ -160,8 +169,10 @@ impl Assembly<'_> {
         let mut groups: Vec<String> = Vec::new();
         for node in entry.get("groups").map(Node::items).unwrap_or_default() {
             let Some(name) = node.text() else { continue };
-            if !self.group_entries.iter().any(|group| group.key == name) {
-                let near = nearest(name, self.group_entries.iter().map(|group| group.key.as_str()));
+            if !self.group_layers.contains_key(name) {
+                // Of thousands of wrong names the first ones say enough.
+                let known = self.group_entries.iter().map(|group| group.key.as_str());
+                let near = if self.decoder.findings.len() < 1000 { nearest(name, known) } else { None };
                 let known: Vec<&str> = self.group_entries.iter().map(|group| group.key.as_str()).take(20).collect();
                 let finding = self.decoder.error(codes::NO_SUCH, format!("no group `{name}`"), node.mark);
                 match (near, known.is_empty()) {
@@ -189,8 +200,8 @@ impl Assembly<'_> {
         let mut layer = Node { value: Value::Map(Vec::new()), mark: Mark::default() };
         lay(&mut layer, self.root);
         for group in groups {
-            if let Some(entry) = self.group_entries.iter().find(|entry| entry.key == *group) {
-                lay(&mut layer, &entry.value);
+            if let Some(node) = self.group_layers.get(group.as_str()) {
+                lay(&mut layer, node);
             }
         }
         let settings = Arc::new(settings(self.file, &layer));
@@ -222,7 +233,9 @@ impl Assembly<'_> {
         for (key, place) in wanted_parts(layer, self.file) {
             self.unbuilt.insert((place, key), ());
         }
-        let Some(trust) = layer.entry("trust").filter(|entry| matches!(entry.value.value, Value::Map(_))) else { return };
+        let Some(trust) = layer.entry("trust").filter(|entry| matches!(entry.value.value, Value::Map(_))) else {
+            return;
+        };
         let Some(user) = trust.value.get("user") else {
             if self.judged.insert(trust.key_mark.place(self.file)) {
                 let finding = self.decoder.error(codes::MISSING, "`user` is missing in trust", trust.key_mark);

@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::tables::{Field, Form, Shape, TOP};
+use super::tables::{Field, Form, GROUP, Shape, TOP};
 
 /// The schema as pretty-printed JSON with a final newline.
 pub fn schema() -> String {
@@ -13,6 +13,13 @@ pub fn schema() -> String {
     root.insert("title".to_owned(), json!("provision manifest"));
     root.insert("description".to_owned(), json!("What a GPU cluster shall be."));
     root.extend(map(TOP, false));
+    // What top, groups and nodes may all say is written once.
+    let shared = GROUP.iter().map(|field| {
+        let mut schema = or_null(&field.shape);
+        schema.insert("description".to_owned(), json!(field.about));
+        (field.key.to_owned(), Value::Object(schema))
+    });
+    root.insert("$defs".to_owned(), Value::Object(shared.collect()));
     let mut text = serde_json::to_string_pretty(&Value::Object(root)).unwrap_or_default();
     text.push('\n');
     text
@@ -24,6 +31,10 @@ fn map(fields: &[Field], whole: bool) -> Map<String, Value> {
     let whole = whole && !layer;
     let mut properties = Map::new();
     for field in fields {
+        if layer && GROUP.iter().any(|shared| shared.key == field.key) {
+            properties.insert(field.key.to_owned(), json!({"$ref": format!("#/$defs/{}", field.key)}));
+            continue;
+        }
         let mut schema = if whole || field.needed { shape(&field.shape, whole) } else { or_null(&field.shape) };
         schema.insert("description".to_owned(), json!(field.about));
         properties.insert(field.key.to_owned(), Value::Object(schema));

@@ -53,9 +53,10 @@ pub fn settings(file: &Arc<str>, layer: &Node) -> Settings {
     Settings {
         ssh: ssh(layer),
         base: layer.get("base").map(base),
-        trust: layer.get("trust").and_then(|node| node.get("user")).and_then(|user| {
-            Some(Trust { user: user.text()?.to_owned(), place: user.mark.place(file) })
-        }),
+        trust: layer
+            .get("trust")
+            .and_then(|node| node.get("user"))
+            .and_then(|user| Some(Trust { user: user.text()?.to_owned(), place: user.mark.place(file) })),
         packages: items(layer, "packages").iter().filter_map(|item| package(file, item)).collect(),
         files: items(layer, "files").iter().filter_map(|item| file_wish(file, item)).collect(),
         services: items(layer, "services").iter().filter_map(|item| service(file, item)).collect(),

@@ -232,7 +232,11 @@ const PACKAGE: &[Field] = &[
 
 const FILE: &[Field] = &[
     needed("path", Text(Form::NodePath), "Absolute path on the node."),
-    field("content", Text(Form::Content), "The content; {{ node.name }} and ${env:...} are filled in, $${ stands for ${."),
+    field(
+        "content",
+        Text(Form::Content),
+        "The content; {{ node.name }} and ${env:...} are filled in, $${ stands for ${.",
+    ),
     field("source", Text(Form::LocalPath), "A file beside the manifest, copied as it is."),
     field("template", Text(Form::LocalPath), "A file beside the manifest, filled in."),
     field("target", ANY, "What the link points to, for state: link."),
@@ -286,7 +290,7 @@ macro_rules! declared {
         layered![
             $($extra,)*
             field("os", ANY, "Declared system, like ubuntu-22.04."),
-            field("kernel", VERSION, "Declared kernel."),
+            field("kernel", ANY, "Declared kernel."),
             field("arch", ANY, "Declared architecture, x86_64 or aarch64."),
             field("glibc", VERSION, "Declared C library."),
             field("gpus", OneOrMany(&Text(Form::Gpus)), "Declared GPUs: 8x A100-SXM4-80GB."),
@@ -338,11 +342,7 @@ const MIRRORS: &[Field] = &[
 pub const TOP: &[Field] = layered![
     needed("version", Text(Form::Format), "Format of the manifest: 1."),
     needed("cluster", Text(Form::Name), "Name of the cluster."),
-    field(
-        "scheduler",
-        Map(&[field("kind", Choice(&["none", "slurm"]), "Which.")]),
-        "The scheduler of jobs.",
-    ),
+    field("scheduler", Map(&[field("kind", Choice(&["none", "slurm"]), "Which.")]), "The scheduler of jobs.",),
     field("mirrors", Map(MIRRORS), "Mirrors to use in place of the public sources."),
     field("strategy", Map(STRATEGY), "How disruptive changes go through the cluster."),
     field("accept", List(&Map(ACCEPT)), "Waivers for findings."),

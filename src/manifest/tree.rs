@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use serde_saphyr::granit_parser::{Event, Marker, Options, Parser, ScalarStyle, ScanError, Span, options};
+use serde_saphyr::granit_parser::{ErrorKind, Event, Marker, Options, Parser, ScalarStyle, ScanError, Span, options};
 
 use super::codes;
 use crate::diag::{Finding, Place};
@@ -16,6 +16,8 @@ use crate::diag::{Finding, Place};
 pub const MAX_BYTES: usize = 64 << 20;
 /// How deep lists and maps may nest.
 const MAX_DEPTH: usize = 64;
+/// How many keys a map may have; nodes are a list and do not count.
+const MAX_KEYS: usize = 10_000;
 /// How many values all aliases together may stand for.
 const MAX_ALIASED: usize = 100_000;
 
@@ -114,6 +116,15 @@ impl Node {
         }
     }
 
+    /// Levels of lists and maps; small, because no tree is built that is deeper than the limit.
+    fn depth(&self) -> usize {
+        match &self.value {
+            Value::Null | Value::Text(..) => 0,
+            Value::List(items) => 1 + items.iter().map(Node::depth).max().unwrap_or_default(),
+            Value::Map(entries) => 1 + entries.iter().map(|entry| entry.value.depth()).max().unwrap_or_default(),
+        }
+    }
+
     fn count(&self) -> usize {
         1 + match &self.value {
             Value::Null | Value::Text(..) => 0,
@@ -184,7 +195,8 @@ pub fn parse(file: &Arc<str>, text: &str, findings: &mut Vec<Finding>) -> Option
         block_nesting_limit: MAX_DEPTH,
     };
     limits.set_emit_comments(false);
-    let mut builder = Builder { file, text, findings, open: Vec::new(), anchors: BTreeMap::new(), aliased: 0, root: None };
+    let mut builder =
+        Builder { file, text, findings, open: Vec::new(), anchors: BTreeMap::new(), aliased: 0, root: None };
     for event in Parser::new_from_str_with_options(text, limits) {
         let go_on = match event {
             Ok((event, span)) => builder.event(event, span),
@@ -241,7 +253,7 @@ impl Builder<'_> {
                     "" | "~" | "null" | "Null" | "NULL" if plain => Value::Null,
                     _ => Value::Text(text.into_owned(), plain),
                 };
-                self.done(Node { value, mark }, anchor);
+                self.done(Node { value, mark }, anchor)?;
             }
             Event::SequenceStart(_, anchor, tag) => {
                 self.begin(Value::List(Vec::new()), mark, anchor, tag.is_some().then_some(&span))?;
@@ -252,7 +264,7 @@ impl Builder<'_> {
             Event::SequenceEnd | Event::MappingEnd => {
                 let Open { value, mark: start, anchor, .. } = self.open.pop()?;
                 let mark = Mark { end: mark.end.max(start.start), ..start };
-                self.done(Node { value, mark }, anchor);
+                self.done(Node { value, mark }, anchor)?;
             }
             Event::Alias(id) => return self.alias(id, mark),
             _ => {}
@@ -275,12 +287,16 @@ impl Builder<'_> {
             self.tag(span);
         }
         if self.open.len() >= MAX_DEPTH {
-            let title = format!("lists and maps nested deeper than {MAX_DEPTH} levels");
-            self.say(Finding::input(codes::TOO_LARGE, title, Some(mark.place(self.file))));
-            return None;
+            return self.too_deep(mark);
         }
         self.open.push(Open { value, mark, anchor, key: None, seen: HashSet::new() });
         Some(())
+    }
+
+    fn too_deep(&mut self, mark: Mark) -> Option<()> {
+        let title = format!("lists and maps nested deeper than {MAX_DEPTH} levels");
+        self.say(Finding::input(codes::TOO_LARGE, title, Some(mark.place(self.file))));
+        None
     }
 
     fn tag(&mut self, span: &Span) {
@@ -309,18 +325,21 @@ impl Builder<'_> {
             return None;
         }
         let node = node.clone();
-        self.done(node, 0);
-        Some(())
+        // Aliases that nest in each other would else grow a tree too deep for any walk over it.
+        if self.open.len() + node.depth() > MAX_DEPTH {
+            return self.too_deep(mark);
+        }
+        self.done(node, 0)
     }
 
     /// Puts a complete value where it belongs.
-    fn done(&mut self, mut node: Node, anchor: usize) {
+    fn done(&mut self, mut node: Node, anchor: usize) -> Option<()> {
         if anchor != 0 {
             self.anchors.insert(anchor, node.clone());
         }
         let Some(open) = self.open.last_mut() else {
             self.root = Some(node);
-            return;
+            return Some(());
         };
         match (&mut open.value, open.key.take()) {
             (Value::List(items), _) => items.push(node),
@@ -332,9 +351,17 @@ impl Builder<'_> {
                     entries.push(Entry { key, key_mark, value: node });
                 }
             }
-            (Value::Map(_), None) => self.key(node),
+            (Value::Map(entries), None) => {
+                if entries.len() >= MAX_KEYS {
+                    let title = format!("a map with more than {MAX_KEYS} keys");
+                    self.say(Finding::input(codes::TOO_LARGE, title, Some(node.mark.place(self.file))));
+                    return None;
+                }
+                self.key(node);
+            }
             _ => {}
         }
+        Some(())
     }
 
     /// Takes a complete value as the key of the innermost map.
@@ -383,12 +410,18 @@ impl Builder<'_> {
             start: small(start),
             end: small((start + 1).min(self.text.len())),
         };
+        if matches!(error.kind(), ErrorKind::RecursionLimitExceeded) {
+            return self.too_deep(mark);
+        }
+        let before = self.text.get(..start).unwrap_or_default();
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        let line = self.text.get(line_start..).unwrap_or_default();
+        let indent = line.split(|c: char| c != ' ' && c != '\t').next().unwrap_or_default();
+        let tab = indent.find('\t');
+        let mark = tab.map_or(mark, |tab| spot(self.text, line_start + tab, 1));
         let mut finding = Finding::input(codes::SYNTAX, "this is not YAML", Some(mark.place(self.file)))
             .because(error.kind().to_string());
-        let before = self.text.get(..start).unwrap_or_default();
-        let line = self.text.get(before.rfind('\n').map_or(0, |at| at + 1)..).unwrap_or_default();
-        let indent = line.split(|c: char| c != ' ' && c != '\t').next().unwrap_or_default();
-        if indent.contains('\t') {
+        if tab.is_some() {
             finding = finding.fix("indent with spaces, YAML allows no tabs there");
         }
         self.say(finding);

@@ -5,8 +5,11 @@
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use serde::Serialize;
 
-use super::snippet::{excerpt, shown};
+use super::snippet::{self, excerpt, shown};
 use crate::diag::{Class, Finding, Severity};
+
+/// Code of the finding whose place is a secret written as plain text.
+const PLAIN_SECRET: &str = crate::manifest::codes::PLAIN_SECRET;
 
 /// The worst that findings of class `fit` say; an error of class `input` makes it an error too.
 pub fn verdict(findings: &[Finding]) -> &'static str {
@@ -36,9 +39,18 @@ struct Judgement<'a> {
 /// Findings as JSON with a final newline; `no_step` names the parts this build has no step for.
 pub fn json(findings: &[Finding], no_step: &[String]) -> String {
     let judgement = Judgement { verdict: verdict(findings), findings, resolved: &[], no_step };
-    let mut text = serde_json::to_string_pretty(&judgement).unwrap_or_default();
-    text.push('\n');
-    text
+    let text = serde_json::to_string_pretty(&judgement).unwrap_or_default();
+    let mut safe = String::with_capacity(text.len() + 1);
+    for c in text.chars() {
+        // JSON need not escape these, but a terminal may obey them; they stand inside of strings only.
+        if snippet::is_hidden(c) {
+            safe.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            safe.push(c);
+        }
+    }
+    safe.push('\n');
+    safe
 }
 
 /// Findings for people, with colours that a stream which is no terminal must strip; `text` is the manifest `file`.
@@ -56,7 +68,8 @@ fn one(renderer: &Renderer, finding: &Finding, file: &str, text: &str) -> String
     let title = shown(&finding.title);
     let place = finding.at.as_ref();
     let shown_file = place.map(|place| shown(&place.file)).unwrap_or_default();
-    let found = place.filter(|place| *place.file == *file).and_then(|place| excerpt(text, place));
+    let found =
+        place.filter(|place| *place.file == *file).and_then(|place| excerpt(text, place, finding.code == PLAIN_SECRET));
     let mut because: Vec<String> = finding.because.iter().map(|reason| shown(reason)).collect();
     let label = match &found {
         Some(found) if !found.spot.is_empty() && because.first().is_some_and(|first| first.len() <= 70) => {

@@ -30,19 +30,26 @@ pub fn shown(text: &str) -> String {
     safe
 }
 
-fn push(safe: &mut String, c: char) {
+/// Whether a character acts on a terminal without being seen; line breaks are no such characters.
+pub fn is_hidden(c: char) -> bool {
     let turns = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
+    c != '\n' && (c.is_control() || turns)
+}
+
+fn push(safe: &mut String, c: char) {
     match c {
         '\n' => safe.push_str("\\n"),
         '\r' => safe.push_str("\\r"),
         '\t' => safe.push(' '),
-        c if c.is_control() || turns => safe.extend(c.escape_unicode()),
+        c if is_hidden(c) => safe.extend(c.escape_unicode()),
         c => safe.push(c),
     }
 }
 
 /// The line of a place and the one before it; `None` when the place is not in the text.
-pub fn excerpt(text: &str, place: &Place) -> Option<Excerpt> {
+///
+/// With `cover` the spot is a secret, and nothing from there to the end of its line is shown.
+pub fn excerpt(text: &str, place: &Place, cover: bool) -> Option<Excerpt> {
     let before = text.get(..place.start)?;
     let line_start = before.rfind('\n').map_or(0, |at| at + 1);
     let line = line_at(text, line_start)?;
@@ -54,7 +61,13 @@ pub fn excerpt(text: &str, place: &Place) -> Option<Excerpt> {
         let (previous, _) = safe_line(previous, 0..0);
         excerpt.text = format!("{previous}\n");
     }
-    let end = place.end.clamp(place.start, line_start + line.len());
+    let covered: String;
+    let (line, end) = if cover {
+        covered = format!("{}***", line.get(..place.start.checked_sub(line_start)?)?);
+        (covered.as_str(), place.start + 3)
+    } else {
+        (line, place.end.clamp(place.start, line_start + line.len()))
+    };
     let (line, spot) = safe_line(line, place.start - line_start..end - line_start);
     let offset = excerpt.text.len();
     excerpt.text.push_str(&line);
@@ -147,7 +160,7 @@ mod tests {
     fn control_characters_are_shown() {
         assert_eq!(shown("a\u{1b}[31mb\u{7}\n\u{202e}"), "a\\u{1b}[31mb\\u{7}\\n\\u{202e}");
         let text = "k: v\u{9b}x WANTED y";
-        let excerpt = excerpt(text, &place(text, "WANTED")).unwrap();
+        let excerpt = excerpt(text, &place(text, "WANTED"), false).unwrap();
         assert_eq!(excerpt.text, "k: v\\u{9b}x WANTED y");
         assert_eq!(&excerpt.text[excerpt.spot], "WANTED");
     }
@@ -155,7 +168,7 @@ mod tests {
     #[test]
     fn the_line_before_is_shown_too() {
         let text = "one: 1\r\ntwo: 2\r\nthree: ü\r\n";
-        let found = excerpt(text, &place(text, "ü")).unwrap();
+        let found = excerpt(text, &place(text, "ü"), false).unwrap();
         assert_eq!((found.text.as_str(), found.first_line), ("two: 2\nthree: ü", 2));
         assert_eq!(&found.text[found.spot], "ü");
     }
@@ -163,24 +176,27 @@ mod tests {
     #[test]
     fn plain_passwords_are_covered() {
         let text = "ssh: {become_password: hunter2, port: x}";
-        let found = excerpt(text, &place(text, "hunter2")).unwrap();
+        let found = excerpt(text, &place(text, "hunter2"), false).unwrap();
         assert_eq!(found.text, "ssh: {become_password: ***");
+        let text = "password:\n  hunter2 # x";
+        let found = excerpt(text, &place(text, "hunter2"), true).unwrap();
+        assert_eq!((found.text.as_str(), found.spot), ("password:\n  ***", 12..15));
         let text = "password: ${env:A}";
-        assert_eq!(excerpt(text, &place(text, "env")).unwrap().text, text);
+        assert_eq!(excerpt(text, &place(text, "env"), false).unwrap().text, text);
     }
 
     #[test]
     fn long_lines_are_cut_and_odd_places_do_no_harm() {
         let text = format!("{}X{}", "ä".repeat(5000), "b".repeat(5000));
-        let found = excerpt(&text, &place(&text, "X")).unwrap();
+        let found = excerpt(&text, &place(&text, "X"), false).unwrap();
         assert!(found.text.len() < 2000);
         assert_eq!(&found.text[found.spot], "X");
         let mut odd = place(&text, "X");
         odd.start = 1;
-        assert_eq!(excerpt(&text, &odd), None);
+        assert_eq!(excerpt(&text, &odd, false), None);
         odd.start = 99999;
-        assert_eq!(excerpt(&text, &odd), None);
+        assert_eq!(excerpt(&text, &odd, false), None);
         let end = Place { file: Arc::from("t"), line: 2, column: 1, start: 2, end: 2 };
-        assert_eq!(excerpt("a\n", &end).unwrap().spot, 2..2);
+        assert_eq!(excerpt("a\n", &end, false).unwrap().spot, 2..2);
     }
 }
