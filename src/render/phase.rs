@@ -65,6 +65,7 @@ pub fn phase(script: &PhaseScript) -> Shell {
     let mut shell = Shell { text: "#!/bin/sh\nprovision_phase() {\n".to_owned(), ..Shell::default() };
     shell.text.push_str(library::PRELUDE);
     shell.text.push_str("say() { :; }\n");
+    let loads_at = shell.text.len();
     let kinds = script.operations.iter().flat_map(|op| {
         op.checks.iter().map(|check| &check.question).chain(&op.yields).map(|question| question.kind.as_str())
     });
@@ -81,12 +82,13 @@ pub fn phase(script: &PhaseScript) -> Shell {
     for reaction in &script.pending {
         shell.push(call("phase_pending", &[&reaction_name(reaction)]));
     }
-    shell.text.push_str("phase_end\n}\nprovision_phase \"$@\" </dev/null\n");
-    let mut loads = String::new();
+    shell.text.push_str("phase_end\n}\nprovision_phase </dev/null\n");
+    let mut loads = String::from("phase_loads() {\n:\n");
     for name in shell.payloads.keys() {
         loads.push_str(&format!("payload {name}; payload_{name}=$payload\n"));
     }
-    shell.text = shell.text.replacen("phase_loads\n", &loads, 1);
+    loads.push_str("}\n");
+    shell.text.insert_str(loads_at, &loads);
     shell
 }
 

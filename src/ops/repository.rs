@@ -1,0 +1,1 @@
+//! An apt repository: its key, pinned by full fingerprint, and its `.sources` file.

@@ -1,0 +1,21 @@
+# see_command (NAME USER SCRIPT)...: `done` when the check exits 0, else `not done`. Its output is not kept.
+see_command() {
+    while [ $# -gt 0 ]; do
+        if command_as "$2" "$3" >/dev/null 2>&1 </dev/null; then
+            say command "$1" && echo 'done'
+        else
+            say command "$1" && echo 'not done'
+        fi
+        shift 3
+    done
+}
+# command_as USER SCRIPT: the script comes on a pipe, not as an argument that every user could read.
+command_as() {
+    if [ "$1" = "$(id -un)" ]; then
+        printf '%s\n' "$2" | sh -c 'script=$(cat; printf x); exec </dev/null; eval "${script%x}"'
+    elif command -v runuser >/dev/null; then
+        printf '%s\n' "$2" | runuser -u "$1" -- sh -c 'script=$(cat; printf x); exec </dev/null; eval "${script%x}"'
+    else
+        printf '%s\n' "$2" | sudo -n -u "$1" -- sh -c 'script=$(cat; printf x); exec </dev/null; eval "${script%x}"'
+    fi
+}

@@ -1,0 +1,1 @@
+mend_command() { command_as "$1" "$2"; }

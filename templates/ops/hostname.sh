@@ -1,0 +1,14 @@
+# mend_hostname NAME PATH: takes NAME and NAME.anything off the lines for 127.0.1.1; a line left without names goes.
+mend_hostname() {
+    NAME=$1 awk '
+        $1 != "127.0.1.1" { print; next }
+        {
+            text = $0; comment = ""
+            at = index(text, "#")
+            if (at) { comment = " " substr(text, at); text = substr(text, 1, at - 1) }
+            count = split(text, word); kept = ""
+            for (i = 2; i <= count; i++)
+                if (word[i] != ENVIRON["NAME"] && index(word[i], ENVIRON["NAME"] ".") != 1) kept = kept " " word[i]
+            if (kept != "") print word[1] kept comment
+        }' "$2" | put "$2" '' '' ''
+}

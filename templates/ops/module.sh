@@ -1,0 +1,1 @@
+mend_module() { modprobe -- "$1"; }
