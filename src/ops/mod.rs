@@ -28,6 +28,7 @@ pub mod ssh_key;
 pub mod symlink;
 pub mod sysctl;
 pub mod user;
+pub mod waits;
 
 /// One question put to a node: the shell function `see_KIND` called with `key` and `args`.
 ///

@@ -69,7 +69,7 @@ impl Packages {
 
 impl Op for Packages {
     fn id(&self) -> String {
-        format!("packages {}", self.step)
+        if self.step == "packages" { "packages".to_owned() } else { format!("packages for {}", self.step) }
     }
 
     fn checks(&self) -> Vec<Check> {
@@ -101,7 +101,7 @@ impl Op for Packages {
             }
         }
         let count = diff.iter().map(|line| line.split(' ').next().unwrap_or("").get(1..)).collect::<std::collections::BTreeSet<_>>().len();
-        Change { title: format!("packages {}: {count}", self.step), diff }
+        Change { title: format!("{}: {count}", self.id()), diff }
     }
 
     fn mend(&self) -> Shell {

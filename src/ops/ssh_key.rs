@@ -2,6 +2,7 @@
 
 use super::names::{self, BadValue};
 use super::{Change, Check, Op, Pattern, Question, Seen, Shell, WILD};
+use super::public_key::PublicKey;
 use crate::render::call;
 
 /// `~USER/.ssh/NAME`.
@@ -26,6 +27,11 @@ impl SshKey {
     pub fn question(&self) -> Question {
         Question { kind: "sshkey".to_owned(), key: self.user.clone(), args: vec![self.name.clone()] }
     }
+}
+
+/// The public key that a node says its user has.
+pub fn public_key_of(seen: &Seen, user: &str) -> Option<PublicKey> {
+    PublicKey::parse(seen.answer("sshkey", user)?).ok()
 }
 
 impl Op for SshKey {

@@ -4,7 +4,7 @@ use super::names::{self, BadValue};
 use super::{Change, Check, Op, Pattern, Question, Seen, Shell, WILD};
 use crate::render::call;
 
-/// A user without a password, with a group of its own name; of one that is there only the shell is changed.
+/// A user that shall be there: made without a password, with a group of its own name; one that is there stays as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User {
     name: String,
@@ -34,22 +34,38 @@ impl Op for User {
 
     fn checks(&self) -> Vec<Check> {
         let question = Question { kind: "user".to_owned(), key: self.name.clone(), args: Vec::new() };
-        vec![Check { question, wanted: vec![Pattern(format!("{WILD} {}", self.shell))] }]
+        let wanted = ('0'..='9').map(|digit| Pattern(format!("{digit}{WILD}"))).collect();
+        vec![Check { question, wanted }]
     }
 
-    fn change(&self, seen: &Seen) -> Change {
-        let is = seen.answer("user", &self.name).unwrap_or("absent");
-        let what = if is == "absent" {
-            "new".to_owned()
-        } else {
-            format!("shell {} -> {}", is.rsplit(' ').next().unwrap_or(""), self.shell)
-        };
-        Change { title: format!("user {}: {what}", self.name), diff: Vec::new() }
+    fn change(&self, _: &Seen) -> Change {
+        Change { title: format!("user {}: new", self.name), diff: Vec::new() }
     }
 
     fn mend(&self) -> Shell {
         call("mend_user", &[&self.name, &self.shell, &self.home, if self.system { "system" } else { "login" }])
     }
+}
+
+/// What a node says of a user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Account {
+    /// User id.
+    pub uid: u32,
+    /// All groups the user is in.
+    pub groups: Vec<String>,
+    /// Home directory.
+    pub home: String,
+}
+
+/// Reads the answer of `see_user`: `UID GID GROUP,GROUP SHELL HOME`; `None` when there is no such user.
+pub fn account(seen: &Seen, name: &str) -> Option<Account> {
+    let mut words = seen.answer("user", name)?.splitn(5, ' ');
+    let uid = words.next()?.parse().ok()?;
+    let groups = words.nth(1)?.split(',').map(str::to_owned).collect();
+    let home = words.nth(1)?.to_owned();
+    names::path(&home).ok()?;
+    Some(Account { uid, groups, home })
 }
 
 /// A group that shall be there.

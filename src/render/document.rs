@@ -15,10 +15,11 @@ pub fn document(text: &str, values: &serde_json::Value) -> Result<String, String
     }
     let mut environment = Environment::empty();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment.set_keep_trailing_newline(true);
     environment.set_fuel(Some(FUEL));
     environment.add_filter("join", minijinja::filters::join);
-    environment.render_str(text, values).map_err(|error| {
+    // The engine drops one newline at the end; it gets one more, so that the text keeps its own.
+    let text = format!("{text}\n");
+    environment.render_str(&text, minijinja::Value::from_serialize(values)).map_err(|error| {
         let line = error.line().map_or_else(String::new, |line| format!(" in line {line} of the text"));
         let detail = error.detail().map_or_else(|| error.kind().to_string(), |detail| format!("{}: {detail}", error.kind()));
         format!("the template cannot be filled in{line}: {detail}")

@@ -9,10 +9,12 @@ pub mod user;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::diag::Finding;
+use crate::diag::{Finding, Place};
 use crate::facts::Facts;
 use crate::identity::Identities;
+use crate::manifest::codes;
 use crate::manifest::model::{Manifest, Node};
+use crate::ops::names::BadValue;
 use crate::ops::{Op, Seen};
 use crate::secret::Secrets;
 
@@ -64,6 +66,24 @@ pub struct StepOp {
     pub when: When,
     /// The operation.
     pub op: Box<dyn Op>,
+}
+
+/// Adds an operation, or the finding that says why its values cannot make one.
+pub(crate) fn push<O: Op + 'static>(
+    step: &'static str,
+    when: When,
+    place: &Place,
+    operations: &mut Vec<StepOp>,
+    findings: &mut Vec<Finding>,
+    made: Result<O, BadValue>,
+) {
+    match made {
+        Ok(op) => operations.push(StepOp { step, when, op: Box::new(op) }),
+        Err(bad) => findings.push(
+            Finding::input(codes::BAD_VALUE, bad.to_string(), Some(place.clone()))
+                .fix("correct the value in the manifest"),
+        ),
+    }
 }
 
 /// All operations of a node, in order.

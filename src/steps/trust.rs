@@ -6,39 +6,63 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use super::{NodeContext, StepOp, When};
+use super::{NodeContext, StepOp, When, push};
 use crate::diag::Finding;
+use crate::manifest::codes;
 use crate::manifest::model::{Manifest, Node, NodeState, Trust};
-use crate::ops::authorized_keys::AuthorizedKeys;
-use crate::ops::known_hosts::{KnownHost, KnownHosts};
+use crate::ops::file::Ownership;
+use crate::ops::keys::{AuthorizedKey, authorized_keys, known_hosts};
 use crate::ops::public_key::PublicKey;
-use crate::ops::{Op, directory, file, ssh_key, user};
+use crate::ops::waits::Waits;
+use crate::ops::{directory, ssh_key, user};
+
+/// Name of the key file in `~/.ssh`, of the marked blocks, and of the step.
+const STEP: &str = "trust";
+const KEY: &str = "id_ed25519";
+/// Groups whose members are as good as root.
+const ADMINISTRATORS: [&str; 3] = ["sudo", "wheel", "docker"];
 
 /// The user and its key: needs nobody else.
-pub fn key(context: &NodeContext<'_>, operations: &mut Vec<StepOp>, _findings: &mut Vec<Finding>) {
+pub fn key(context: &NodeContext<'_>, operations: &mut Vec<StepOp>, findings: &mut Vec<Finding>) {
     let Some(trust) = &context.node.settings.trust else { return };
-    let mut push = |op: Box<dyn Op>| operations.push(StepOp { step: "trust", when: When::Node, op });
-    push(Box::new(user::User::new(&trust.user)));
-    let attributes = file::Attributes {
-        owner: Some(trust.user.clone()),
-        group: None,
-        mode: Some("0700".to_owned()),
-    };
-    push(Box::new(directory::Directory::new(&format!("{}/.ssh", home(context, trust)), attributes, Vec::new())));
-    push(Box::new(ssh_key::SshKey::new(&trust.user, &home(context, trust), &comment(trust, context.node))));
+    if let Some(account) = user::account(context.seen, &trust.user) {
+        let group = account.groups.iter().find(|group| ADMINISTRATORS.contains(&group.as_str()));
+        let why = match group {
+            _ if account.uid == 0 => Some("it has user id 0 there".to_owned()),
+            Some(group) => Some(format!("it is in the group {group} there")),
+            None => None,
+        };
+        if let Some(why) = why {
+            let title = format!("{} may not be the user of the trust: {why}", trust.user);
+            let fix = "name a user of its own; one that does not exist yet is made";
+            let finding = Finding::input(codes::TRUST_ADMIN, title, Some(trust.place.clone()));
+            findings.push(finding.because("every node of the mesh could become root on every other").fix(fix));
+            return;
+        }
+    }
+    let home = home(context, trust);
+    let place = &trust.place;
+    let owner = Ownership::new(&trust.user, "", "0700");
+    let when = When::Node;
+    push(STEP, when, place, operations, findings, user::User::new(&trust.user, "/bin/bash", &home, false));
+    push(STEP, when, place, operations, findings, directory::Directory::new(&format!("{home}/.ssh"), owner));
+    let key = ssh_key::SshKey::new(&trust.user, KEY, &comment(trust, context.node));
+    push(STEP, when, place, operations, findings, key);
 }
 
 /// Authorized keys and known hosts of all peers.
-pub fn mesh(context: &NodeContext<'_>, operations: &mut Vec<StepOp>, _findings: &mut Vec<Finding>) {
+pub fn mesh(context: &NodeContext<'_>, operations: &mut Vec<StepOp>, findings: &mut Vec<Finding>) {
     let Some(trust) = &context.node.settings.trust else { return };
     let members = members(context.manifest, trust);
     let identities = &context.cluster.identities;
 
-    let keys: Vec<(PublicKey, String)> = members
+    let from = sources(context);
+    let keys: Vec<AuthorizedKey> = members
         .iter()
         .filter_map(|peer| {
             let text = identities.get(&peer.name)?.trust_key.as_deref()?;
-            Some((PublicKey::parse(text).ok()?, comment(trust, peer)))
+            let key = PublicKey::parse(text).ok()?;
+            Some(AuthorizedKey { key, from: from.clone(), restricted: true, comment: comment(trust, peer) })
         })
         .collect();
     let coming: Vec<&str> = members
@@ -51,25 +75,25 @@ pub fn mesh(context: &NodeContext<'_>, operations: &mut Vec<StepOp>, _findings: 
         [one] => Some(format!("the key of {one} is made in this run")),
         many => Some(format!("the keys of {} nodes are made in this run", many.len())),
     };
-    let hosts: Vec<KnownHost> = members
+    let hosts: Vec<(Vec<String>, PublicKey)> = members
         .iter()
         .flat_map(|peer| {
             let names = names(context, peer);
-            host_keys(context, peer).into_iter().map(move |key| KnownHost { names: names.clone(), key })
+            host_keys(context, peer).into_iter().map(move |key| (names.clone(), key))
         })
         .collect();
 
     let folder = format!("{}/.ssh", home(context, trust));
-    let mut push = |op: Box<dyn Op>| operations.push(StepOp { step: "trust", when: When::Mesh, op });
-    push(Box::new(KnownHosts::new(&format!("{folder}/known_hosts"), &trust.user, hosts)));
-    let options = format!("from=\"{}\",no-agent-forwarding,no-X11-forwarding", sources(context).join(","));
-    push(Box::new(AuthorizedKeys::new(&format!("{folder}/authorized_keys"), &trust.user, &options, keys, waits)));
+    let (place, when) = (&trust.place, When::Mesh);
+    let block = known_hosts(&format!("{folder}/known_hosts"), STEP, &hosts, &trust.user);
+    push(STEP, when, place, operations, findings, block);
+    let block = authorized_keys(&format!("{folder}/authorized_keys"), STEP, &keys, &trust.user);
+    push(STEP, when, place, operations, findings, block.map(|block| Waits::new(block, waits)));
 }
 
 /// The home of the trust user: what the node says, else the usual place.
 fn home(context: &NodeContext<'_>, trust: &Trust) -> String {
-    let answer = context.seen.answer("user", &trust.user);
-    answer.and_then(user::home_of).unwrap_or_else(|| format!("/home/{}", trust.user))
+    user::account(context.seen, &trust.user).map_or_else(|| format!("/home/{}", trust.user), |account| account.home)
 }
 
 fn comment(trust: &Trust, node: &Node) -> String {

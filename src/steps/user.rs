@@ -1,77 +1,92 @@
 //! The user's own: `packages`, `files`, `services`, `commands`.
 
-use super::{NodeContext, StepOp, When};
+use super::{NodeContext, StepOp, When, push};
 use crate::diag::Finding;
 use crate::manifest::codes;
 use crate::manifest::model::{FileState, FileWish, Piece, Text};
-use crate::ops::{Op, Reaction, command, directory, file, package, service, symlink};
+use crate::ops::file::{AbsentFile, Content, File, Ownership};
+use crate::ops::{Reaction, command, directory, package, service, symlink};
 use crate::render;
+use crate::secret::Secret;
 
 /// Operations of `packages`, `files`, `services` and `commands`, in this order: a file may belong to a package's user, a
 /// service may need its file, a command may need all of them.
 pub fn operations(context: &NodeContext<'_>, operations: &mut Vec<StepOp>, findings: &mut Vec<Finding>) {
     let settings = &context.node.settings;
-    let mut push = |step: &'static str, op: Box<dyn Op>| operations.push(StepOp { step, when: When::Node, op });
+    let when = When::Node;
 
-    if !settings.packages.is_empty() {
-        let wishes = settings.packages.iter().map(|wish| package::Wish {
+    if let Some(first) = settings.packages.first() {
+        let wishes = settings.packages.iter().map(|wish| package::PackageWish {
             name: wish.name.clone(),
             version: wish.version.clone(),
             hold: wish.hold,
             present: wish.present,
         });
-        push("packages", Box::new(package::Packages::new("packages", wishes.collect())));
+        let made = package::Packages::new("packages", wishes.collect());
+        push("packages", when, &first.place, operations, findings, made);
     }
     for wish in &settings.files {
-        match file_op(context, wish) {
-            Ok(op) => push("files", op),
-            Err(finding) => findings.push(finding),
-        }
+        file(context, wish, operations, findings);
     }
     for wish in &settings.services {
-        push("services", Box::new(service::Service::new(&wish.name, wish.enabled, wish.running)));
+        let made = service::Service::new(&wish.name, wish.enabled, wish.running);
+        push("services", when, &wish.place, operations, findings, made);
     }
     for wish in &settings.commands {
-        let parts = resolve(context, &wish.check).and_then(|check| Ok((check, resolve(context, &wish.apply)?)));
+        let parts = fill(context, &wish.check, false).and_then(|check| Ok((check, fill(context, &wish.apply, false)?)));
         match parts {
-            Ok((check, apply)) => push(
-                "commands",
-                Box::new(command::Command {
-                    name: wish.name.clone(),
-                    check: check.0,
-                    apply: apply.0,
-                    secret: check.1 || apply.1,
-                    user: wish.user.clone(),
-                }),
-            ),
+            Ok(((check, hidden), (apply, secret))) => {
+                let user = wish.user.as_deref().unwrap_or("root");
+                let made = command::Command::new(&wish.name, &check, &apply, user, hidden || secret);
+                push("commands", when, &wish.place, operations, findings, made);
+            }
             Err(why) => findings.push(Finding::input(codes::BAD_VALUE, why, Some(wish.place.clone()))),
         }
     }
 }
 
-fn file_op(context: &NodeContext<'_>, wish: &FileWish) -> Result<Box<dyn Op>, Finding> {
-    let fail = |why: String| Finding::input(codes::BAD_VALUE, format!("{}: {why}", wish.path), Some(wish.place.clone()));
-    let reactions: Vec<Reaction> = wish.restart.iter().cloned().map(Reaction::Restart).collect();
-    let attributes =
-        file::Attributes { owner: wish.owner.clone(), group: wish.group.clone(), mode: wish.mode.clone() };
+fn file(context: &NodeContext<'_>, wish: &FileWish, operations: &mut Vec<StepOp>, findings: &mut Vec<Finding>) {
+    let text = |value: &Option<String>| value.clone().unwrap_or_default();
+    let ownership = Ownership { owner: text(&wish.owner), group: text(&wish.group), mode: text(&wish.mode) };
+    let reactions: Vec<Reaction> =
+        wish.restart.iter().map(|unit| Reaction::Restart(service::unit_name(unit))).collect();
+    let (step, when, place) = ("files", When::Node, &wish.place);
     let content = match &wish.what {
-        FileState::Content(text) => Some(text_content(context, text).map_err(fail)?),
-        FileState::Source(path) => {
-            Some((side_file(context, path).map_err(fail)?.to_vec(), false))
-        }
-        FileState::Template(path) => {
-            let bytes = side_file(context, path).map_err(fail)?;
-            let text = std::str::from_utf8(bytes).map_err(|_| fail(format!("{path} is not UTF-8 text")))?;
-            Some((render_text(context, text).map_err(fail)?.into_bytes(), false))
-        }
         FileState::Directory => {
-            return Ok(Box::new(directory::Directory::new(&wish.path, attributes, reactions)));
+            return push(step, when, place, operations, findings, directory::Directory::new(&wish.path, ownership));
         }
-        FileState::Link(target) => return Ok(Box::new(symlink::Symlink::new(&wish.path, target, reactions))),
-        FileState::Absent => return Ok(Box::new(file::Absent::new(&wish.path, reactions))),
-        FileState::Present => None,
+        FileState::Link(target) => {
+            return push(step, when, place, operations, findings, symlink::Symlink::new(&wish.path, target));
+        }
+        FileState::Absent => {
+            return push(step, when, place, operations, findings, AbsentFile::new(&wish.path, reactions));
+        }
+        FileState::Present => Ok(Content::Any),
+        FileState::Content(text) => fill(context, text, true).map(|(text, secret)| {
+            if secret { secret_content(context, text) } else { Content::Bytes(text.into_bytes()) }
+        }),
+        FileState::Source(path) => side_file(context, path).map(|bytes| Content::Bytes(bytes.to_vec())),
+        FileState::Template(path) => side_file(context, path)
+            .and_then(|bytes| std::str::from_utf8(bytes).map_err(|_| format!("{path} is not UTF-8 text")))
+            .and_then(|text| render_text(context, text))
+            .map(|text| Content::Bytes(text.into_bytes())),
     };
-    Ok(Box::new(file::File::new(&wish.path, content, attributes, reactions)))
+    match content {
+        Ok(content) => {
+            let made = File::new(&wish.path, content, ownership).map(|file| file.triggering(reactions));
+            push(step, when, place, operations, findings, made);
+        }
+        Err(why) => findings.push(
+            Finding::input(codes::BAD_VALUE, format!("{}: {why}", wish.path), Some(place.clone()))
+                .fix("`{{ node.name }}`, `{{ node.address }}`, `{{ node.groups }}`, `{{ cluster.name }}` and `{{ cluster.nodes }}` can be filled in"),
+        ),
+    }
+}
+
+/// A secret's digest is salted by the node's machine-id, so that equal secrets look different on different nodes.
+fn secret_content(context: &NodeContext<'_>, text: String) -> Content {
+    let salt = context.facts.and_then(|facts| facts.machine_id.yes().cloned()).unwrap_or_default();
+    Content::Secret { text: Secret::new(text), salt }
 }
 
 fn side_file<'a>(context: &NodeContext<'a>, path: &str) -> Result<&'a [u8], String> {
@@ -79,15 +94,6 @@ fn side_file<'a>(context: &NodeContext<'a>, path: &str) -> Result<&'a [u8], Stri
 }
 
 /// Fills in `{{ node.name }}` first and secrets after, so that a secret is never taken for a template.
-fn text_content(context: &NodeContext<'_>, text: &Text) -> Result<(Vec<u8>, bool), String> {
-    let (text, secret) = fill(context, text, true)?;
-    Ok((text.into_bytes(), secret))
-}
-
-fn resolve(context: &NodeContext<'_>, text: &Text) -> Result<(String, bool), String> {
-    fill(context, text, false)
-}
-
 fn fill(context: &NodeContext<'_>, text: &Text, template: bool) -> Result<(String, bool), String> {
     // Each secret becomes a mark that no template or manifest can hold (NUL is refused by the loader).
     let mut secrets = Vec::new();

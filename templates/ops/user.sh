@@ -1,9 +1,6 @@
-# mend_user NAME SHELL HOME system|login: made without a password; of one that is there only the shell is changed.
+# mend_user NAME SHELL HOME system|login: made without a password; one that is there stays as it is.
 mend_user() {
-    if getent passwd -- "$1" >/dev/null; then
-        usermod -s "$2" -- "$1"
-        return
-    fi
+    if getent passwd -- "$1" >/dev/null; then return; fi
     user_kind=
     if [ "$4" = system ]; then user_kind=-r; fi
     # A group of this name that is there already becomes its own.
