@@ -107,7 +107,11 @@ pub(super) fn announce(missing: &Missing, new: bool, options: &Options) -> Vec<S
         ));
     }
     if !lines.is_empty() {
-        lines.insert(0, "This changes on this machine, and `provision lab down` takes it back:".to_owned());
+        lines.insert(
+            0,
+            "This changes on this machine (`provision lab down` takes it back; packages and root tree with --purge):"
+                .to_owned(),
+        );
     }
     lines
 }
@@ -175,12 +179,28 @@ pub(super) fn kept() -> Result<Vec<String>, LabError> {
 pub(super) fn purge(options: &Options) -> Result<(), LabError> {
     let machine = MachineState::read()?;
     if !machine.packages.is_empty() {
-        (options.say)("removing packages");
-        let mut arguments = vec!["purge"];
-        arguments.extend(machine.packages.iter().map(String::as_str));
-        apt(&arguments)?;
+        let ours: Vec<&str> = machine.packages.iter().map(String::as_str).collect();
+        let plan = apt(&[&["purge", "--simulate"], ours.as_slice()].concat())?;
+        let removed = plan.lines().filter_map(|line| {
+            line.strip_prefix("Purg ").or_else(|| line.strip_prefix("Remv "))?.split_whitespace().next()
+        });
+        let others: Vec<&str> = removed.filter(|package| !ours.contains(package)).collect();
+        if others.is_empty() {
+            (options.say)("removing packages");
+            apt(&[&["purge"], ours.as_slice()].concat())?;
+        } else {
+            // Somebody came to rely on them since: then they are no longer ours to remove.
+            (options.say)(&format!("packages stay, because others need them now: {}", others.join(" ")));
+            output("handing packages to apt", command("apt-mark", &[&["auto"], ours.as_slice()].concat()))?;
+        }
     }
-    remove(Path::new(BASE))
+    let base = Path::new(BASE);
+    for entry in fs::read_dir(base).into_iter().flatten().flatten() {
+        remove(&entry.path())?;
+    }
+    // It stays when a disk of its own is mounted there.
+    let _ = fs::remove_dir(base);
+    Ok(())
 }
 
 fn apt(arguments: &[&str]) -> Result<String, LabError> {
@@ -235,9 +255,14 @@ fn digest() -> String {
 }
 
 fn check_room() -> Result<(), LabError> {
-    let printed = output("looking for room", command("df", &["-Pm", BASE]))?;
-    let free = printed.lines().nth(1).and_then(|line| line.split_whitespace().nth(3)?.parse::<u64>().ok());
-    match free {
+    let printed = output("looking for room", command("df", &["-PTm", BASE]))?;
+    let fields: Vec<&str> = printed.lines().nth(1).unwrap_or_default().split_whitespace().collect();
+    if let Some(kind) = fields.get(1)
+        && ["overlay", "nfs", "nfs4", "vfat", "9p", "aufs"].contains(kind)
+    {
+        return Err(LabError::FileSystem { kind: (*kind).to_owned(), place: BASE.into() });
+    }
+    match fields.get(4).and_then(|free| free.parse().ok()) {
         Some(free_mib) if free_mib < ROOM => Err(LabError::Disk { free_mib, needed_mib: ROOM, place: BASE.into() }),
         _ => Ok(()),
     }
