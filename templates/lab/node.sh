@@ -47,6 +47,12 @@ ip route add default via "$gateway"
 mount -t proc proc /proc
 mount -t overlay provision-lab -o "lowerdir=$folder/identity:$root,upperdir=$folder/upper,workdir=$folder/work" \
   "$folder/tree"
+# A machine whose init mounted no cgroups: the node gets them in its own view.
+if ! grep -qe '- cgroup2 ' -e '- cgroup .*name=systemd' /proc/self/mountinfo; then
+  mount -t cgroup2 cgroup2 /sys/fs/cgroup
+  mkdir -p "/sys/fs/cgroup/provision-lab.$lab.$name"
+  echo 0 >"/sys/fs/cgroup/provision-lab.$lab.$name/cgroup.procs"
+fi
 # Without this a reboot fails: the names of ended nodes stay taken here.
 mkdir -p /run/systemd/nspawn
 mount -t tmpfs tmpfs /run/systemd/nspawn
