@@ -51,7 +51,9 @@ pub(super) fn address(network: Ipv4Addr, number: usize) -> Ipv4Addr {
 pub(super) fn choose() -> Result<Ipv4Addr, LabError> {
     let routes = output("looking at the routes", command("ip", &["-4", "route", "show", "table", "all"]))?;
     let resolvers = std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
-    free(&routes, &resolvers).ok_or(LabError::NoRange)
+    // Another lab's range may be chosen and not yet be a route.
+    let labs: String = super::state::networks().iter().map(|network| format!(" {network}/{PREFIX}")).collect();
+    free(&format!("{routes}{labs}"), &resolvers).ok_or(LabError::NoRange)
 }
 
 /// The first candidate that no prefix in these texts overlaps.

@@ -164,6 +164,12 @@ pub(super) fn labs() -> Vec<String> {
     names
 }
 
+/// The ranges of all labs on this machine.
+pub(super) fn networks() -> Vec<std::net::Ipv4Addr> {
+    let read = |name: &String| LabState::read(&Folders::of(name)).ok().flatten();
+    labs().iter().filter_map(read).map(|lab| lab.network).collect()
+}
+
 /// One `up` or `down` at a time changes what labs share; released when dropped or when the process ends.
 pub(super) fn lock(folders: &Folders) -> Result<fs::File, LabError> {
     fs::create_dir_all(&folders.own).map_err(LabError::file("cannot make", &folders.own))?;
