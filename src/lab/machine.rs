@@ -101,7 +101,7 @@ pub(super) fn announce(missing: &Missing, new: bool, options: &Options) -> Vec<S
     }
     if new {
         lines.push(format!(
-            "  make {} nodes under {}, a network bridge with a private range, and an nftables table that lets them out",
+            "  make {} nodes under {}, a network bridge with a private range, and firewall rules that let them out",
             options.nodes,
             Folders::of(&options.name).nodes().display()
         ));

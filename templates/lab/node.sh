@@ -18,7 +18,8 @@ if [ "$mode" = outer ]; then
     *"- cgroup "*name=systemd*) ;;
     *) continue ;;
     esac
-    mkdir -p "$at/provision-lab.$lab.$name"
+    # One that is mounted and cannot be written is covered by another mount, or not ours.
+    mkdir -p "$at/provision-lab.$lab.$name" 2>/dev/null || continue
     echo $$ >"$at/provision-lab.$lab.$name/cgroup.procs"
   done </proc/self/mountinfo
   # Who this process is, so that nobody ever ends another one that got its number later.
