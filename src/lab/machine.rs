@@ -150,6 +150,12 @@ pub(super) fn prepare(missing: &Missing, options: &Options, changed: &mut Vec<St
     Ok(())
 }
 
+/// Removes a root tree that was never finished.
+pub(super) fn remove_unfinished() -> Result<(), LabError> {
+    remove(&Path::new(BASE).join("root.new"))?;
+    remove(&Path::new(BASE).join("root.sh"))
+}
+
 /// Puts the sysctls back.
 pub(super) fn restore() -> Result<(), LabError> {
     let mut machine = MachineState::read()?;
@@ -276,6 +282,12 @@ fn sources() -> Result<(String, Vec<String>), LabError> {
         let format = "$(CREATED_BY)|$(ORIGIN)|$(CODENAME)|$(COMPONENT)|$(REPO_URI)";
         output("asking apt for its archives", command("apt-get", &["indextargets", "--format", format]))
     };
+    // Debian 12 trusts its archive for all sources; later releases name the key with each source.
+    let keys = fs::read_dir("/etc/apt/trusted.gpg.d").into_iter().flatten().flatten();
+    let trusted = keys.map(|key| key.file_name()).any(|name| name.to_string_lossy().contains("-archive-"));
+    let keyring = format!("/usr/share/keyrings/{vendor}-archive-keyring.gpg");
+    let signed =
+        if !trusted && Path::new(&keyring).exists() { format!("[signed-by={keyring}] ") } else { String::new() };
     let pick = |printed: &str| {
         let mut lines: Vec<String> = Vec::new();
         for line in printed.lines() {
@@ -285,7 +297,7 @@ fn sources() -> Result<(String, Vec<String>), LabError> {
                 && origin.eq_ignore_ascii_case(&vendor)
                 && (*codename == release || codename.starts_with(&format!("{release}-")))
             {
-                let line = format!("deb {uri} {codename} {component}");
+                let line = format!("deb {signed}{uri} {codename} {component}");
                 if !lines.contains(&line) {
                     lines.push(line);
                 }
@@ -344,7 +356,12 @@ fn build_root() -> Result<(), LabError> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let mut text = lines.join("\n");
     text.push('\n');
-    feed("building the root tree", command("mmdebstrap", &words), &text)?;
+    // It ends when we end, and in a view of its own, so that no mount of /dev stays in a tree that is removed later.
+    let guard = ["--pdeathsig", "KILL", "unshare", "--mount", "--propagation", "private", "--pid", "--fork"];
+    let mut build = command("setpriv", &guard);
+    build.args(["--kill-child", "--mount-proc", "mmdebstrap"]);
+    build.args(&words);
+    feed("building the root tree", build, &text)?;
     remove(&script)?;
     remove(&root)?;
     fs::rename(&fresh, &root).map_err(LabError::file("cannot rename", &fresh))?;
