@@ -1,5 +1,6 @@
 //! The practice cluster on this machine: up, what its nodes can do, and down without a trace. Needs root.
 #![cfg(feature = "lab")]
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -32,6 +32,14 @@ pub enum LabError {
         /// Where.
         place: PathBuf,
     },
+    /// Overlays need a real file system below them.
+    #[error("{place} lies on {kind}, which cannot carry the nodes' overlays")]
+    FileSystem {
+        /// Its kind.
+        kind: String,
+        /// Where.
+        place: PathBuf,
+    },
     /// apt names no archive of this system.
     #[error("apt on this machine names no archive of {0}")]
     NoArchive(String),
@@ -111,6 +119,9 @@ impl LabError {
             LabError::Name(_) => "choose another name, or none",
             LabError::Count { .. } => "give another number to --nodes",
             LabError::Disk { .. } => "free some space there",
+            LabError::FileSystem { .. } => {
+                "mount a disk or a volume there (in a container: a volume on /var/lib/provision-lab)"
+            }
             LabError::NoArchive(_) => "see that `apt-get update` works and /etc/apt names the archive",
             LabError::NoRange => "free one /22 of 10.77.0.0-10.126.0.0, 172.20.0.0-172.31.0.0 or 192.168.0.0",
             LabError::File { .. } => "see whether the path can be written and the disk is not full, then try again",

@@ -101,13 +101,17 @@ pub(super) fn announce(missing: &Missing, new: bool, options: &Options) -> Vec<S
     }
     if new {
         lines.push(format!(
-            "  make {} nodes under {}, a network bridge with a private range, and an nftables table that lets them out",
+            "  make {} nodes under {}, a network bridge with a private range, and firewall rules that let them out",
             options.nodes,
             Folders::of(&options.name).nodes().display()
         ));
     }
     if !lines.is_empty() {
-        lines.insert(0, "This changes on this machine, and `provision lab down` takes it back:".to_owned());
+        lines.insert(
+            0,
+            "This changes on this machine (`provision lab down` takes it back; packages and root tree with --purge):"
+                .to_owned(),
+        );
     }
     lines
 }
@@ -146,6 +150,12 @@ pub(super) fn prepare(missing: &Missing, options: &Options, changed: &mut Vec<St
     Ok(())
 }
 
+/// Removes a root tree that was never finished.
+pub(super) fn remove_unfinished() -> Result<(), LabError> {
+    remove(&Path::new(BASE).join("root.new"))?;
+    remove(&Path::new(BASE).join("root.sh"))
+}
+
 /// Puts the sysctls back.
 pub(super) fn restore() -> Result<(), LabError> {
     let mut machine = MachineState::read()?;
@@ -175,12 +185,28 @@ pub(super) fn kept() -> Result<Vec<String>, LabError> {
 pub(super) fn purge(options: &Options) -> Result<(), LabError> {
     let machine = MachineState::read()?;
     if !machine.packages.is_empty() {
-        (options.say)("removing packages");
-        let mut arguments = vec!["purge"];
-        arguments.extend(machine.packages.iter().map(String::as_str));
-        apt(&arguments)?;
+        let ours: Vec<&str> = machine.packages.iter().map(String::as_str).collect();
+        let plan = apt(&[&["purge", "--simulate"], ours.as_slice()].concat())?;
+        let removed = plan.lines().filter_map(|line| {
+            line.strip_prefix("Purg ").or_else(|| line.strip_prefix("Remv "))?.split_whitespace().next()
+        });
+        let others: Vec<&str> = removed.filter(|package| !ours.contains(package)).collect();
+        if others.is_empty() {
+            (options.say)("removing packages");
+            apt(&[&["purge"], ours.as_slice()].concat())?;
+        } else {
+            // Somebody came to rely on them since: then they are no longer ours to remove.
+            (options.say)(&format!("packages stay, because others need them now: {}", others.join(" ")));
+            output("handing packages to apt", command("apt-mark", &[&["auto"], ours.as_slice()].concat()))?;
+        }
     }
-    remove(Path::new(BASE))
+    let base = Path::new(BASE);
+    for entry in fs::read_dir(base).into_iter().flatten().flatten() {
+        remove(&entry.path())?;
+    }
+    // It stays when a disk of its own is mounted there.
+    let _ = fs::remove_dir(base);
+    Ok(())
 }
 
 fn apt(arguments: &[&str]) -> Result<String, LabError> {
@@ -235,9 +261,14 @@ fn digest() -> String {
 }
 
 fn check_room() -> Result<(), LabError> {
-    let printed = output("looking for room", command("df", &["-Pm", BASE]))?;
-    let free = printed.lines().nth(1).and_then(|line| line.split_whitespace().nth(3)?.parse::<u64>().ok());
-    match free {
+    let printed = output("looking for room", command("df", &["-PTm", BASE]))?;
+    let fields: Vec<&str> = printed.lines().nth(1).unwrap_or_default().split_whitespace().collect();
+    if let Some(kind) = fields.get(1)
+        && ["overlay", "nfs", "nfs4", "vfat", "9p", "aufs"].contains(kind)
+    {
+        return Err(LabError::FileSystem { kind: (*kind).to_owned(), place: BASE.into() });
+    }
+    match fields.get(4).and_then(|free| free.parse().ok()) {
         Some(free_mib) if free_mib < ROOM => Err(LabError::Disk { free_mib, needed_mib: ROOM, place: BASE.into() }),
         _ => Ok(()),
     }
@@ -251,6 +282,12 @@ fn sources() -> Result<(String, Vec<String>), LabError> {
         let format = "$(CREATED_BY)|$(ORIGIN)|$(CODENAME)|$(COMPONENT)|$(REPO_URI)";
         output("asking apt for its archives", command("apt-get", &["indextargets", "--format", format]))
     };
+    // Debian 12 trusts its archive for all sources; later releases name the key with each source.
+    let keys = fs::read_dir("/etc/apt/trusted.gpg.d").into_iter().flatten().flatten();
+    let trusted = keys.map(|key| key.file_name()).any(|name| name.to_string_lossy().contains("-archive-"));
+    let keyring = format!("/usr/share/keyrings/{vendor}-archive-keyring.gpg");
+    let signed =
+        if !trusted && Path::new(&keyring).exists() { format!("[signed-by={keyring}] ") } else { String::new() };
     let pick = |printed: &str| {
         let mut lines: Vec<String> = Vec::new();
         for line in printed.lines() {
@@ -260,7 +297,7 @@ fn sources() -> Result<(String, Vec<String>), LabError> {
                 && origin.eq_ignore_ascii_case(&vendor)
                 && (*codename == release || codename.starts_with(&format!("{release}-")))
             {
-                let line = format!("deb {uri} {codename} {component}");
+                let line = format!("deb {signed}{uri} {codename} {component}");
                 if !lines.contains(&line) {
                     lines.push(line);
                 }
@@ -319,7 +356,12 @@ fn build_root() -> Result<(), LabError> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let mut text = lines.join("\n");
     text.push('\n');
-    feed("building the root tree", command("mmdebstrap", &words), &text)?;
+    // It ends when we end, and in a view of its own, so that no mount of /dev stays in a tree that is removed later.
+    let guard = ["--pdeathsig", "KILL", "unshare", "--mount", "--propagation", "private", "--pid", "--fork"];
+    let mut build = command("setpriv", &guard);
+    build.args(["--kill-child", "--mount-proc", "mmdebstrap"]);
+    build.args(&words);
+    feed("building the root tree", build, &text)?;
     remove(&script)?;
     remove(&root)?;
     fs::rename(&fresh, &root).map_err(LabError::file("cannot rename", &fresh))?;

@@ -188,6 +188,7 @@ pub fn down(options: &Options, purge: bool) -> Result<Vec<String>, LabError> {
         files::remove(folder)?;
     }
     folders.remove()?;
+    machine::remove_unfinished()?;
     let others = state::labs();
     if others.is_empty() {
         machine::restore()?;

@@ -51,7 +51,9 @@ pub(super) fn address(network: Ipv4Addr, number: usize) -> Ipv4Addr {
 pub(super) fn choose() -> Result<Ipv4Addr, LabError> {
     let routes = output("looking at the routes", command("ip", &["-4", "route", "show", "table", "all"]))?;
     let resolvers = std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
-    free(&routes, &resolvers).ok_or(LabError::NoRange)
+    // Another lab's range may be chosen and not yet be a route.
+    let labs: String = super::state::networks().iter().map(|network| format!(" {network}/{PREFIX}")).collect();
+    free(&format!("{routes}{labs}"), &resolvers).ok_or(LabError::NoRange)
 }
 
 /// The first candidate that no prefix in these texts overlaps.
@@ -100,7 +102,23 @@ pub(super) fn make(lab: &LabState, changed: &mut Vec<String>) -> Result<(), LabE
         feed("letting the nodes out", command("nft", &["-f", "-"]), &table)?;
         changed.push(format!("made the nftables table {bridge}"));
     }
+    // Docker and some firewalls forward nothing that is not allowed by name.
+    if super::run::exists("iptables")
+        && iptables(&["-S", "FORWARD"]).is_ok_and(|rules| rules.contains("-P FORWARD DROP"))
+    {
+        for side in ["-i", "-o"] {
+            let rule = ["FORWARD", side, &bridge, "-j", "ACCEPT"];
+            if iptables(&[&["-C"], rule.as_slice()].concat()).is_err() {
+                iptables(&[&["-I"], rule.as_slice()].concat())?;
+                changed.push(format!("allowed forwarding: iptables {}", rule.join(" ")));
+            }
+        }
+    }
     Ok(())
+}
+
+fn iptables(arguments: &[&str]) -> Result<String, LabError> {
+    output("letting the nodes through the firewall", command("iptables", &[&["-w"], arguments].concat()))
 }
 
 /// Removes what [`make`] made.
@@ -108,6 +126,12 @@ pub(super) fn remove(name: &str, lab: Option<&LabState>) -> Result<(), LabError>
     let bridge = bridge(name);
     if super::run::exists("nft") && table_exists(&bridge) {
         output("removing the firewall table", command("nft", &["delete", "table", "ip", &bridge]))?;
+    }
+    if super::run::exists("iptables") {
+        for side in ["-i", "-o"] {
+            // Mostly there is none.
+            while iptables(&["-D", "FORWARD", side, &bridge, "-j", "ACCEPT"]).is_ok() {}
+        }
     }
     if exists(&bridge) {
         output("removing the bridge", command("ip", &["link", "delete", &bridge]))?;

@@ -254,17 +254,29 @@ pub(super) fn stop_all(folders: &Folders) -> Result<(), LabError> {
             std::thread::sleep(Duration::from_millis(5));
         }
     }
+    if !homes.is_empty() && hierarchies().is_empty() {
+        // The nodes mounted them for themselves; so does this, and it can be gone before the kernel has let go.
+        let script = "mount -t cgroup2 cgroup2 /sys/fs/cgroup && cd /sys/fs/cgroup || exit 0\n\
+                      for attempt in 1 2 3 4 5 6 7 8 9 10; do\n\
+                      find . -depth -type d -path \"./provision-lab.$1.*\" -exec rmdir {} + 2>/dev/null && break\n\
+                      sleep 0.2\ndone";
+        let _ = output("removing cgroups", command("unshare", &["--mount", "sh", "-c", script, "sh", &lab]));
+    }
     Ok(())
 }
 
 /// A node's cgroups, one in each hierarchy that systemd uses.
 fn cgroups(lab: &str, name: &str) -> Vec<PathBuf> {
+    let folder = format!("provision-lab.{lab}.{name}");
+    hierarchies().into_iter().map(|at| at.join(&folder)).filter(|path| path.exists()).collect()
+}
+
+/// Where the cgroup hierarchies that systemd uses are mounted.
+fn hierarchies() -> Vec<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let used =
         |line: &&str| line.contains("- cgroup2 ") || (line.contains("- cgroup ") && line.contains("name=systemd"));
-    let at = |line: &str| line.split(' ').nth(4).map(PathBuf::from);
-    let folder = format!("provision-lab.{lab}.{name}");
-    mounts.lines().filter(used).filter_map(at).map(|at| at.join(&folder)).filter(|path| path.exists()).collect()
+    mounts.lines().filter(used).filter_map(|line| line.split(' ').nth(4).map(PathBuf::from)).collect()
 }
 
 /// Deepest first; one that still has processes stays for the next try.

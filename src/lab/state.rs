@@ -1,6 +1,7 @@
 //! What is recorded of labs on this machine, and where: enough to remove all of it after any crash.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -163,10 +164,18 @@ pub(super) fn labs() -> Vec<String> {
     names
 }
 
+/// The ranges of all labs on this machine.
+pub(super) fn networks() -> Vec<std::net::Ipv4Addr> {
+    let read = |name: &String| LabState::read(&Folders::of(name)).ok().flatten();
+    labs().iter().filter_map(read).map(|lab| lab.network).collect()
+}
+
 /// One `up` or `down` at a time changes what labs share; released when dropped or when the process ends.
 pub(super) fn lock(folders: &Folders) -> Result<fs::File, LabError> {
     fs::create_dir_all(&folders.own).map_err(LabError::file("cannot make", &folders.own))?;
-    // Runtime secrets and foreign userlands: for root alone.
+    // Keys, and userlands with set-user-id programs of their own: for root alone.
+    fs::set_permissions(&folders.base, fs::Permissions::from_mode(0o700))
+        .map_err(LabError::file("cannot change", &folders.base))?;
     let path = folders.base.join("lock");
     let file = fs::OpenOptions::new()
         .create(true)
@@ -196,7 +205,6 @@ fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), LabError> {
 
 /// Writes a file whole or not at all.
 pub(super) fn replace(path: &Path, text: &str, mode: u32) -> Result<(), LabError> {
-    use std::os::unix::fs::PermissionsExt;
     let temporary = path.with_extension("new");
     fs::write(&temporary, text).map_err(LabError::file("cannot write", &temporary))?;
     fs::set_permissions(&temporary, fs::Permissions::from_mode(mode))

@@ -18,7 +18,8 @@ if [ "$mode" = outer ]; then
     *"- cgroup "*name=systemd*) ;;
     *) continue ;;
     esac
-    mkdir -p "$at/provision-lab.$lab.$name"
+    # One that is mounted and cannot be written is covered by another mount, or not ours.
+    mkdir -p "$at/provision-lab.$lab.$name" 2>/dev/null || continue
     echo $$ >"$at/provision-lab.$lab.$name/cgroup.procs"
   done </proc/self/mountinfo
   # Who this process is, so that nobody ever ends another one that got its number later.
@@ -47,6 +48,12 @@ ip route add default via "$gateway"
 mount -t proc proc /proc
 mount -t overlay provision-lab -o "lowerdir=$folder/identity:$root,upperdir=$folder/upper,workdir=$folder/work" \
   "$folder/tree"
+# A machine whose init mounted no cgroups: the node gets them in its own view.
+if ! grep -qe '- cgroup2 ' -e '- cgroup .*name=systemd' /proc/self/mountinfo; then
+  mount -t cgroup2 cgroup2 /sys/fs/cgroup
+  mkdir -p "/sys/fs/cgroup/provision-lab.$lab.$name"
+  echo 0 >"/sys/fs/cgroup/provision-lab.$lab.$name/cgroup.procs"
+fi
 # Without this a reboot fails: the names of ended nodes stay taken here.
 mkdir -p /run/systemd/nspawn
 mount -t tmpfs tmpfs /run/systemd/nspawn
