@@ -1,5 +1,7 @@
 //! The `ssh` room against a real sshd on loopback. Needs root: it starts sshd and makes a user for a while.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail the test they help")]
+
 #[path = "ssh/server.rs"]
 mod server;
 

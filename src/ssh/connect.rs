@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::auth::{AgentPlace, KeyRing, login};
-use super::client::{Broken, Session, Stream, Terms, handshake};
+use super::client::{Session, handshake};
 use super::config::Asker;
 use super::host_key::{HostKey, Knowledge, Verdict};
 use super::jump::Jumps;
@@ -16,6 +16,7 @@ use super::known_hosts::KnownHosts;
 use super::pacing::{ATTEMPTS, Pacing, pause};
 use super::resolve::{Resolved, Wish};
 use super::run::SshLink;
+use super::wire::{Broken, Stream, Terms};
 use super::{Connector, Reasons as _, Target, say};
 use crate::event::LeftOut;
 use crate::manifest::model::HostKeys;

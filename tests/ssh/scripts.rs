@@ -57,9 +57,13 @@ async fn output_is_stopped_and_the_link_lives_on() {
     assert_eq!(exec(&link, "echo alive", true).await.1.text(), "alive\n");
 }
 
+fn children(pid: &str) -> Vec<String> {
+    let output = Command::new("ps").args(["-o", "pid=", "--ppid", pid]).output().unwrap();
+    String::from_utf8(output.stdout).unwrap().split_whitespace().map(str::to_owned).collect()
+}
+
 fn session_of(server: &Server) -> String {
-    let children = run("ps", &["-o", "pid=", "--ppid", &server.pid().to_string()]);
-    children.split_whitespace().next().unwrap().to_owned()
+    children(&server.pid().to_string()).remove(0)
 }
 
 /// Kills the session's sshd once the script says that it runs.
@@ -94,21 +98,31 @@ async fn a_killed_session_is_a_lost_link() {
     assert!(matches!(result, Err(ExecError::LinkLost(_))));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_link_that_dies_while_sending_runs_nothing() {
     let server = Server::start(&["ed25519"], "");
     let mark = server.path("ran");
     let link = open(&server.connector(), &target(server.ssh())).await;
-    // Freeze the session, so that the window closes in the middle of the script; then kill it.
-    let pid = session_of(&server);
-    run("kill", &["-STOP", &pid]);
-    let text = format!("touch {}\n{}", mark.display(), "# 0123456789012345678901234567890123456789\n".repeat(200_000));
+    // Killed once the node takes the script in, which is long before it has all of it.
+    let session = session_of(&server);
+    let text =
+        format!("touch {}\n{}", mark.display(), "# 0123456789012345678901234567890123456789\n".repeat(2_000_000));
     let mut kept = Kept::default();
     let script = script(&text, true);
     let sending = link.exec(&script, &mut kept);
-    let (result, ()) = tokio::join!(sending, async {
-        tokio::task::spawn_blocking(move || run("kill", &["-9", &pid])).await.unwrap();
+    let killing = tokio::task::spawn_blocking(move || {
+        let taking = || {
+            let shells = children(&session);
+            shells
+                .iter()
+                .flat_map(|shell| children(shell))
+                .any(|pid| std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "cat\n"))
+        };
+        wait_for("the node to take the script", taking);
+        run("kill", &["-9", &session]);
     });
+    let (result, killed) = tokio::join!(sending, killing);
+    killed.unwrap();
     assert!(matches!(result, Err(ExecError::LinkLost(_))), "{result:?}");
     assert!(!mark.exists());
 }
@@ -122,7 +136,7 @@ async fn a_reader_that_gets_half_runs_nothing() {
     let mut child =
         Command::new("sh").args(["-c", &command]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     use std::io::Write as _;
-    write!(child.stdin.take().unwrap(), "{}touch {}\n", framing.opening(), mark.display()).unwrap();
+    writeln!(child.stdin.take().unwrap(), "{}touch {}", framing.opening(), mark.display()).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(97));
     assert!(!mark.exists());
 }

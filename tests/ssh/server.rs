@@ -71,7 +71,7 @@ impl Server {
             let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
             let config = format!(
                 "{more}\nPort {port}\nListenAddress 127.0.0.1\nPidFile none\nLogLevel VERBOSE\n{text}AuthorizedKeysFile {}\n\
-                 UsePAM yes\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin yes\n\
+                 StrictModes no\nUsePAM yes\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin yes\n\
                  Subsystem sftp internal-sftp\n",
                 path("authorized")
             );
