@@ -1,12 +1,13 @@
 //! The words in which `client` speaks to the rest of the room: terms, outcomes, pieces of output.
 //!
-//! Plain types without a trace of the SSH library, and the stream wrapper that remembers how a server began.
+//! Plain types without a trace of the SSH library, and the wrappers of streams.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
 
 use super::host_key::{HostKey, Knowledge, Verdict};
 
@@ -134,4 +135,46 @@ impl<S: Stream> AsyncWrite for Watched<S> {
 /// Whether an SSH server said who it is.
 pub fn spoke(bytes: &[u8]) -> bool {
     bytes.starts_with(b"SSH-") || bytes.windows(5).any(|window| window == b"\nSSH-")
+}
+
+/// A TCP stream that acknowledges at once. sshd leaves Nagle's algorithm on for sessions without a terminal, and that
+/// meets our kernel's delayed ACK: 40 ms at the start of a command and again at its end. The kernel forgets the option,
+/// so it is set anew with every read.
+pub struct Prompt(TcpStream);
+
+impl Prompt {
+    /// Wraps a connected stream and switches both delays off.
+    ///
+    /// # Errors
+    /// The socket is no longer usable.
+    pub fn new(stream: TcpStream) -> std::io::Result<Prompt> {
+        stream.set_nodelay(true)?;
+        stream.set_quickack(true)?;
+        Ok(Prompt(stream))
+    }
+}
+
+impl AsyncRead for Prompt {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<std::io::Result<()>> {
+        let polled = Pin::new(&mut self.0).poll_read(cx, buf);
+        if polled.is_ready() {
+            // Only speed is lost when this fails.
+            let _ = self.0.set_quickack(true);
+        }
+        polled
+    }
+}
+
+impl AsyncWrite for Prompt {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<std::io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(cx)
+    }
 }
