@@ -10,8 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::OnceCell;
 
-use super::client::{Agent, Attempt, Session, SigningKey, Unusable, public_half};
+use super::client::{Agent, Session, SigningKey, public_half};
 use super::host_key::HostKey;
+use super::wire::{Attempt, Unusable};
 use crate::secret::Secret;
 
 /// A key file to try.

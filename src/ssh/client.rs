@@ -1,52 +1,20 @@
 //! The SSH library, wrapped: handshakes, login attempts and channels in our own words.
 //!
 //! The only file that names russh, which breaks its interface often. It decides nothing: who is trusted comes in
-//! as [`Knowledge`], what to try comes from `auth`, what to run from `run`.
+//! in [`Terms`], what to try comes from `auth`, what to run from `run`.
 
 use std::borrow::Cow;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use russh::client::{self, AuthResult, DisconnectReason, KeyboardInteractiveAuthResponse};
 use russh::keys::{Algorithm, EcdsaCurve, HashAlg, PrivateKey, PrivateKeyWithHashAlg, PublicKey};
 use russh::keys::{PublicKeyOrCertificate, agent};
 use russh::{ChannelMsg, ChannelReadHalf, ChannelWriteHalf, MethodSet, kex};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::host_key::{HostKey, Knowledge, Verdict, judge};
+use super::host_key::{HostKey, Verdict, judge};
 use super::shown;
-
-/// Anything that carries bytes both ways.
-pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
-impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
-
-/// What a handshake goes by.
-#[derive(Debug, Clone, Default)]
-pub struct Terms {
-    /// What is known of the host's keys.
-    pub known: Knowledge,
-    /// Whether a key of an unknown host is taken.
-    pub accept_new: bool,
-    /// Host key types not to ask for.
-    pub without: Vec<String>,
-    /// Key exchange algorithms; empty for the default.
-    pub kex: Vec<String>,
-}
-
-/// Why a handshake failed.
-#[derive(Debug)]
-pub enum Broken {
-    /// The host key is not trusted.
-    HostKey(HostKey, Verdict),
-    /// The connection ended before the server said who it is; what it said instead.
-    BeforeBanner(String),
-    /// The server has no host key of a type that was asked for.
-    NoKeyType,
-    /// Anything else.
-    Other(String),
-}
+use super::wire::{Attempt, Broken, FirstBytes, Piece, Stream, Terms, Unusable, Watched, spoke};
 
 /// What the handler learns, for those outside.
 #[derive(Debug, Default)]
@@ -55,7 +23,6 @@ struct Seen {
     kex: String,
     banner: String,
     gone: Option<String>,
-    first_bytes: Vec<u8>,
 }
 
 type Shared = Arc<Mutex<Seen>>;
@@ -185,47 +152,6 @@ fn config(terms: &Terms) -> Result<client::Config, Broken> {
     })
 }
 
-/// Keeps the first bytes that come in, to tell a server that never spoke SSH from one that broke off later.
-struct Watched<S> {
-    inner: S,
-    shared: Shared,
-    done: bool,
-}
-
-impl<S: Stream> AsyncRead for Watched<S> {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<std::io::Result<()>> {
-        let before = buf.filled().len();
-        let polled = Pin::new(&mut self.inner).poll_read(cx, buf);
-        if !self.done {
-            let fresh = buf.filled().get(before..).unwrap_or_default();
-            let mut seen = lock(&self.shared);
-            seen.first_bytes.extend(fresh.iter().take(1024));
-            let enough = seen.first_bytes.len() >= 1024 || spoke(&seen.first_bytes);
-            drop(seen);
-            self.done = enough;
-        }
-        polled
-    }
-}
-
-impl<S: Stream> AsyncWrite for Watched<S> {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<std::io::Result<usize>> {
-        Pin::new(&mut self.inner).poll_write(cx, buf)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.inner).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.inner).poll_shutdown(cx)
-    }
-}
-
-fn spoke(bytes: &[u8]) -> bool {
-    bytes.starts_with(b"SSH-") || bytes.windows(5).any(|window| window == b"\nSSH-")
-}
-
 /// A connection whose host key is trusted; not yet logged in.
 pub struct Session {
     handle: client::Handle<Handler>,
@@ -241,9 +167,11 @@ pub struct Session {
 pub async fn handshake(stream: Box<dyn Stream>, terms: Arc<Terms>) -> Result<Session, Broken> {
     let config = Arc::new(config(&terms)?);
     let shared = Shared::default();
-    let watched = Watched { inner: stream, shared: Arc::clone(&shared), done: false };
+    let first = FirstBytes::default();
+    let watched = Watched::new(stream, Arc::clone(&first));
     let handler = Handler { terms, shared: Arc::clone(&shared) };
     let result = client::connect_stream(config, watched, handler).await;
+    let first = first.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let mut seen = lock(&shared);
     let offered = seen.offered.take();
     match (result, offered) {
@@ -255,8 +183,8 @@ pub async fn handshake(stream: Box<dyn Stream>, terms: Arc<Terms>) -> Result<Ses
         }
         (Err(Fault(russh::Error::UnknownKey)), Some((key, verdict))) => Err(Broken::HostKey(key, verdict)),
         (Err(Fault(russh::Error::NoCommonAlgo { kind: russh::AlgorithmKind::Key, .. })), _) => Err(Broken::NoKeyType),
-        (Err(Fault(error)), _) if !spoke(&seen.first_bytes) => {
-            let said = shown(String::from_utf8_lossy(&seen.first_bytes).trim());
+        (Err(Fault(error)), _) if !spoke(&first) => {
+            let said = shown(String::from_utf8_lossy(&first).trim());
             Err(Broken::BeforeBanner(if said.is_empty() { describe(&error) } else { said }))
         }
         (Err(Fault(error)), _) => Err(Broken::Other(describe(&error))),
@@ -264,38 +192,9 @@ pub async fn handshake(stream: Box<dyn Stream>, terms: Arc<Terms>) -> Result<Ses
     }
 }
 
-/// How a login attempt ended.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Attempt {
-    /// Logged in.
-    In,
-    /// Refused; the methods the server still takes. `partial`: accepted, but it wants another method too.
-    Refused {
-        /// Names of methods.
-        methods: Vec<String>,
-        /// Whether this method was accepted.
-        partial: bool,
-    },
-    /// The server closed the connection.
-    Closed(String),
-    /// It could not be tried.
-    Failed(String),
-}
-
 /// A private key, ready to sign.
 #[derive(Clone)]
 pub struct SigningKey(Arc<PrivateKey>);
-
-/// Why a key file cannot be used.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Unusable {
-    /// It is encrypted and no passphrase is known.
-    Encrypted,
-    /// The passphrase does not open it.
-    WrongPassphrase,
-    /// It is no private key that we can read.
-    Unreadable(String),
-}
 
 impl SigningKey {
     /// Decodes the text of a key file.
@@ -503,21 +402,6 @@ impl Session {
             let _ = tokio::time::timeout(Duration::from_secs(1), &mut self.handle).await;
         }
     }
-}
-
-/// What comes out of a channel.
-#[derive(Debug)]
-pub enum Piece {
-    /// Standard output.
-    Stdout(Vec<u8>),
-    /// Standard error.
-    Stderr(Vec<u8>),
-    /// The exit status.
-    Status(u32),
-    /// Killed by a signal.
-    Signal,
-    /// The server does not run the command.
-    Refused,
 }
 
 /// The reading half of a channel.

@@ -203,14 +203,16 @@ impl Asker {
 mod tests {
     use super::*;
 
-    const LOCAL: Local<'static> = Local { home: Path::new("/home/me"), user: "me" };
+    fn local() -> Local<'static> {
+        Local { home: Path::new("/home/me"), user: "me" }
+    }
 
     #[test]
     fn reads_what_is_used_and_expands_tokens() {
         let text = "user admin\nhostname 10.0.0.7\nport 2222\nidentityfile ~/.ssh/%r@%h-%p-%n-%u%%\nidentityfile %d/key\n\
                     identitiesonly yes\nuserknownhostsfile /a/b \"/with blank/c\"\nglobalknownhostsfile none\n\
                     stricthostkeychecking false\nproxyjump none\nproxycommand nc %h %p\nidentityagent ~/agent\n";
-        let asked = parse(text, "n1", LOCAL);
+        let asked = parse(text, "n1", local());
         assert_eq!(asked.user.as_deref(), Some("admin"));
         assert_eq!(asked.port, Some(2222));
         assert_eq!(asked.identities, ["/home/me/.ssh/admin@10.0.0.7-2222-n1-me%", "/home/me/key"].map(PathBuf::from));
@@ -222,8 +224,8 @@ mod tests {
 
     #[test]
     fn an_empty_or_odd_answer_is_no_answer() {
-        assert_eq!(parse("", "n1", LOCAL), Asked::default());
-        assert_eq!(parse("port many\n\nuser\n%", "n1", LOCAL), Asked::default());
+        assert_eq!(parse("", "n1", local()), Asked::default());
+        assert_eq!(parse("port many\n\nuser\n%", "n1", local()), Asked::default());
         assert_eq!(home("~", Path::new("/h")), PathBuf::from("/h"));
         assert_eq!(home("~root/x", Path::new("/h")), PathBuf::from("~root/x"));
     }

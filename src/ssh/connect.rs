@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::auth::{AgentPlace, KeyRing, login};
-use super::client::{Broken, Session, Stream, Terms, handshake};
+use super::client::{Session, handshake};
 use super::config::Asker;
 use super::host_key::{HostKey, Knowledge, Verdict};
 use super::jump::Jumps;
@@ -16,6 +16,7 @@ use super::known_hosts::KnownHosts;
 use super::pacing::{ATTEMPTS, Pacing, pause};
 use super::resolve::{Resolved, Wish};
 use super::run::SshLink;
+use super::wire::{Broken, Prompt, Stream, Terms};
 use super::{Connector, Reasons as _, Target, say};
 use crate::event::LeftOut;
 use crate::manifest::model::HostKeys;
@@ -348,8 +349,8 @@ impl Resolved {
         for address in &addresses {
             let connected = tokio::time::timeout(limit, tokio::net::TcpStream::connect(address)).await;
             last = match connected {
-                Ok(Ok(stream)) => match stream.set_nodelay(true) {
-                    Ok(()) => return Ok(Box::new(stream)),
+                Ok(Ok(stream)) => match Prompt::new(stream) {
+                    Ok(stream) => return Ok(Box::new(stream)),
                     Err(error) => error.to_string(),
                 },
                 Ok(Err(error)) => match error.kind() {

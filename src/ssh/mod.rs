@@ -14,6 +14,7 @@ pub mod pacing;
 pub mod resolve;
 pub mod run;
 pub mod sudo;
+pub mod wire;
 
 use std::future::Future;
 use std::sync::Arc;

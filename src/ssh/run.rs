@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
-use super::client::{Piece, Session};
+use super::client::Session;
 use super::sudo::{Ended, Framing, Way, refusal};
+use super::wire::Piece;
 use super::{ExecError, Exit, Flow, LinkLost, Output, Script, Transport};
 use crate::event::LeftOut;
 use crate::manifest::model::Become;
