@@ -5,6 +5,14 @@
 //! `facts.json` is what must come out. To write it anew: `PROVISION_BLESS=1 cargo test --test facts`, then read the difference.
 //! `tests/facts/recorded/*.txt` are answers of real machines.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "helpers of tests stop at the first surprise"
+)]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
@@ -16,7 +24,7 @@ use proptest::prelude::*;
 use provision::facts::{self, Depth};
 use serde_json::Value;
 
-const SAY: &str = "N=n0nce\nsay() { printf '@@%s %s %s\\n' \"$N\" \"$1\" \"$2\"; }\n";
+const SAY: &str = "N=n0nce\nsay() { printf '\\n@@%s %s %s\\n' \"$N\" \"$1\" \"$2\"; }\n";
 const SHELLS: [&[&str]; 3] = [&["dash"], &["bash"], &["busybox", "sh"]];
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/facts");
 
@@ -50,13 +58,13 @@ fn ask(shell: &[&str], depth: Depth, root: &str, path: Option<&Path>) -> String 
         command.env("PATH", path);
     }
     let mut child = command.spawn().unwrap();
-    let text = format!("set -eu\n{SAY}{}\necho '@@n0nce end'\n", facts::script(depth));
+    let text = format!("set -eu\nprobe() {{\n{SAY}{}\nsay fact end\n}}\nprobe </dev/null\n", facts::script(depth));
     child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{shell:?} complains");
     assert!(output.status.success(), "{shell:?}: {}", output.status);
     let output = String::from_utf8(output.stdout).unwrap();
-    output.strip_suffix("@@n0nce end\n").expect("the text after the questions runs").to_owned()
+    output.strip_suffix("@@n0nce fact end\n").expect("the text after the questions runs").to_owned()
 }
 
 fn which(program: &str) -> PathBuf {
