@@ -10,7 +10,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "helpers of tests stop at the first surprise"
+    reason = "what tests share stops at the first surprise"
 )]
 
 use std::collections::BTreeMap;
