@@ -5,6 +5,14 @@
 //! `facts.json` is what must come out. To write it anew: `PROVISION_BLESS=1 cargo test --test facts`, then read the difference.
 //! `tests/facts/recorded/*.txt` are answers of real machines.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "what tests share stops at the first surprise"
+)]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
@@ -14,8 +22,9 @@ use std::process::{Command, Stdio};
 
 use proptest::prelude::*;
 use provision::facts::{self, Depth};
+use serde_json::Value;
 
-const SAY: &str = "N=n0nce\nsay() { printf '@@%s %s %s\\n' \"$N\" \"$1\" \"$2\"; }\n";
+const SAY: &str = "N=n0nce\nsay() { printf '\\n@@%s %s %s\\n' \"$N\" \"$1\" \"$2\"; }\n";
 const SHELLS: [&[&str]; 3] = [&["dash"], &["bash"], &["busybox", "sh"]];
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/facts");
 
@@ -39,18 +48,23 @@ fn frames(output: &str) -> BTreeMap<String, String> {
 fn ask(shell: &[&str], depth: Depth, root: &str, path: Option<&Path>) -> String {
     let program = which(shell[0]);
     let mut command = Command::new(program);
-    command.args(&shell[1..]).env("R", root).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .args(&shell[1..])
+        .env("facts_root", root)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     if let Some(path) = path {
         command.env("PATH", path);
     }
     let mut child = command.spawn().unwrap();
-    let text = format!("set -eu\n{SAY}{}\necho '@@n0nce end'\n", facts::script(depth));
+    let text = format!("set -eu\nprobe() {{\n{SAY}{}\nsay fact end\n}}\nprobe </dev/null\n", facts::script(depth));
     child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{shell:?} complains");
     assert!(output.status.success(), "{shell:?}: {}", output.status);
     let output = String::from_utf8(output.stdout).unwrap();
-    output.strip_suffix("@@n0nce end\n").expect("the text after the questions runs").to_owned()
+    output.strip_suffix("@@n0nce fact end\n").expect("the text after the questions runs").to_owned()
 }
 
 fn which(program: &str) -> PathBuf {
@@ -61,7 +75,7 @@ fn which(program: &str) -> PathBuf {
 /// Builds the tree and the tools of a system.
 fn build(description: &str, root: &Path, tools: &Path) {
     fs::create_dir_all(tools).unwrap();
-    for tool in ["grep", "timeout", "sh"] {
+    for tool in ["grep", "timeout", "sh", "tail"] {
         symlink(which(tool), tools.join(tool)).unwrap();
     }
     for section in description.split("=== ").skip(1) {
@@ -209,6 +223,65 @@ fn a_root_that_cannot_be_entered_gives_unknown_and_not_absent() {
     assert_eq!(found, facts::Facts { node: "n1".to_owned(), ..facts::Facts::default() });
     assert_eq!(problems.len(), 1);
     assert_eq!(facts::to_json(&found).unwrap(), "{\n  \"node\": \"n1\"\n}\n");
+}
+
+/// The form that other commands and people's own facts files rely on, every key once.
+#[test]
+fn every_key_comes_back_as_it_was_written() {
+    let text = fs::read_to_string(Path::new(FOLDER).join("every-key.json")).unwrap();
+    let found = facts::from_json(&text).unwrap();
+    let again: Value = serde_json::from_str(&facts::to_json(&found).unwrap()).unwrap();
+    assert_eq!(again, serde_json::from_str::<Value>(&text).unwrap());
+}
+
+#[test]
+fn missing_is_unknown_and_null_is_absent() {
+    let text = r#"{"node": "n1", "driver": null, "cuda": [], "limits": {"memlock": 65536}, "later": {"key": 1}}"#;
+    let found = facts::from_json(text).unwrap();
+    assert_eq!(found.driver, facts::Known::No);
+    assert_eq!(found.cuda, facts::Known::Yes(Vec::new()));
+    assert_eq!(found.gpus, facts::Known::Unknown);
+    assert_eq!(found.limits.yes().unwrap().memlock, facts::Known::Yes(facts::Memlock::Bytes(65536)));
+    for wrong in [r#"{"node": "n1", "limits": {"memlock": "much"}}"#, r#"{"cuda": []}"#, "[]", "{"] {
+        assert!(facts::from_json(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn people_read_a_few_lines() {
+    let text = fs::read_to_string(Path::new(FOLDER).join("ubuntu-22.04-a100/facts.json")).unwrap();
+    let lines = facts::human(&facts::from_json(&text).unwrap());
+    assert_eq!(
+        lines,
+        [
+            "ubuntu-22.04-a100: ubuntu 22.04, kernel 5.15.0-91-generic, x86_64, Secure Boot",
+            "  gpus      8x A100-SXM4-80GB, 6 NVSwitches",
+            "  driver    550.54.15 loaded, proprietary, fabric manager 550.54.15 running",
+            "  software  CUDA 12.4, torch 2.4.0+cu124 in /opt/torch, container toolkit 1.17.8",
+            "  rdma      mlx5_0 ACTIVE 200 Gbit/s, mlx5_1 DOWN 40 Gbit/s",
+            "  network   eno1 10.0.0.11/24, rocep1 10.1.0.11/16 fe80::e42:a1ff:fe12:3450/64",
+        ]
+    );
+    let bare = facts::from_json(r#"{"node": "n1"}"#).unwrap();
+    assert_eq!(facts::human(&bare), ["n1: operating system not known"]);
+}
+
+#[test]
+fn of_many_devices_only_nvidias_are_listed() {
+    let space = tempfile::tempdir().unwrap();
+    let devices = space.path().join("sys/bus/pci/devices");
+    for bus in 0..120 {
+        let device = devices.join(format!("0000:{bus:02x}:00.0"));
+        fs::create_dir_all(&device).unwrap();
+        let vendor = if bus % 40 == 7 { "0x10de\n" } else { "0x8086\n" };
+        for (file, text) in [("vendor", vendor), ("device", "0x2330\n"), ("class", "0x030200\n")] {
+            fs::write(device.join(file), text).unwrap();
+        }
+    }
+    for shell in SHELLS {
+        let (found, _) = facts::parse("n1", &frames(&ask(shell, Depth::Core, space.path().to_str().unwrap(), None)));
+        assert_eq!(found.gpus.yes().map(Vec::len), Some(3), "{shell:?}");
+    }
 }
 
 #[test]

@@ -91,7 +91,9 @@ fn software(facts: &Facts) -> String {
     });
     parts.extend(torch);
     if let Some(container) = facts.container.yes() {
-        parts.push(format!("{} {}", word(&container.engine), word(&container.version)));
+        if let Some(engine) = container.engine.yes() {
+            parts.push(format!("{engine} {}", word(&container.version)));
+        }
         parts.extend(container.toolkit.yes().map(|version| format!("container toolkit {version}")));
     }
     parts.join(", ")

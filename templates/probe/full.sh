@@ -100,7 +100,7 @@ facts_environments() {
             facts_word=${facts_file%/*}
             printf 'environment %s /%s\n' "${facts_word##*/python}" "$facts_at"
             cd "$facts_file" && printf '%s\n' *.dist-info *.egg-info
-            cd "${R-}/" || return 0
+            cd "${facts_root-}/" || return 0
         done
     done
     return 0
@@ -156,7 +156,7 @@ facts_rest() {
 }
 
 facts_full() {
-    cd "${R-}/" || return 0
+    cd "${facts_root-}/" || return 0
     facts_packages
     facts_settings
     facts_libraries

@@ -73,9 +73,9 @@ impl<'a> Answers<'a> {
         answers
     }
 
-    /// The lines of an answer, none when it is missing.
+    /// The lines of an answer without empty ones, none when it is missing.
     fn lines(&self, key: &str) -> impl Iterator<Item = &'a str> + use<'a> {
-        self.frames.get(key).map_or("", String::as_str).lines()
+        self.frames.get(key).map_or("", String::as_str).lines().filter(|line| !line.is_empty())
     }
 
     /// Whether the question was answered.
