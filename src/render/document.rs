@@ -19,7 +19,7 @@ pub fn document(text: &str, values: &serde_json::Value) -> Result<String, String
     environment.add_filter("join", minijinja::filters::join);
     // The engine drops one newline at the end; it gets one more, so that the text keeps its own.
     let text = format!("{text}\n");
-    environment.render_str(&text, minijinja::Value::from_serialize(values)).map_err(|error| {
+    environment.render_str(&text, minijinja::value::Serde(values)).map_err(|error| {
         let line = error.line().map_or_else(String::new, |line| format!(" in line {line} of the text"));
         let detail = error.detail().map_or_else(|| error.kind().to_string(), |detail| format!("{}: {detail}", error.kind()));
         format!("the template cannot be filled in{line}: {detail}")
