@@ -35,7 +35,11 @@ pub struct HasNul;
 /// # Errors
 /// [`HasNul`] when the text holds a NUL byte.
 pub fn quote(text: &str) -> Result<String, HasNul> {
-    shlex::try_quote(text).map(std::borrow::Cow::into_owned).map_err(|_| HasNul)
+    if text.contains('\0') {
+        return Err(HasNul);
+    }
+    // Between single quotes nothing has a meaning but the quote itself.
+    Ok(format!("'{}'", text.replace('\'', "'\\''")))
 }
 
 /// An argument of a shell function.
