@@ -119,9 +119,9 @@ impl Shell {
 
     /// The text for people (`plan --scripts`): a secret stands as `***`.
     pub fn shown(&self) -> String {
-        self.payloads.keys().fold(self.text.clone(), |text, name| {
-            text.replace(&format!("\"$payload_{name}\""), "'***'")
-        })
+        self.payloads
+            .keys()
+            .fold(self.text.clone(), |text, name| text.replace(&format!("\"$payload_{name}\""), "'***'"))
     }
 }
 

@@ -7,7 +7,9 @@ use std::process::{Command, Stdio};
 
 use proptest::prelude::*;
 use provision::ops::file::{AbsentFile, Content, File, Ownership};
-use provision::ops::{Difference, Op, Question, Seen, block::Block, directory::Directory, line::Line, symlink::Symlink};
+use provision::ops::{
+    Difference, Op, Question, Seen, block::Block, directory::Directory, line::Line, symlink::Symlink,
+};
 use provision::render::{self, NodeEvent, OpScript, PhaseScript};
 use provision::secret::Secret;
 
@@ -96,22 +98,47 @@ fn files_and_their_kin_are_made_once_under_every_shell() {
         let own = || Ownership::new("root", "root", "0640");
         let secret = Content::Secret { text: Secret::new("canary-s3cret\n".to_owned()), salt: "machine".to_owned() };
         let text = "it's \"$HOME\" `x` \\ \r\nünï -n\n\n".to_owned();
-        std::fs::write(path(folder.path(), "hosts"), "127.0.0.1 localhost\n127.0.1.1 n1.lan n1 other # c\nlast").unwrap();
+        std::fs::write(path(folder.path(), "hosts"), "127.0.0.1 localhost\n127.0.1.1 n1.lan n1 other # c\nlast")
+            .unwrap();
         std::fs::write(path(folder.path(), "gone"), "x").unwrap();
         let ops: Vec<Box<dyn Op>> = vec![
             Box::new(Directory::new(&path(folder.path(), "a b"), Ownership::new("root", "root", "0750")).unwrap()),
-            Box::new(File::new(&path(folder.path(), "a b/text"), Content::Bytes(text.clone().into_bytes()), own()).unwrap()),
+            Box::new(
+                File::new(&path(folder.path(), "a b/text"), Content::Bytes(text.clone().into_bytes()), own()).unwrap(),
+            ),
             Box::new(File::new(&path(folder.path(), "a b/empty"), Content::Bytes(Vec::new()), own()).unwrap()),
-            Box::new(File::new(&path(folder.path(), "a b/binary"), Content::Bytes(vec![0, 255, 10, 0]), own()).unwrap()),
+            Box::new(
+                File::new(&path(folder.path(), "a b/binary"), Content::Bytes(vec![0, 255, 10, 0]), own()).unwrap(),
+            ),
             Box::new(File::new(&path(folder.path(), "a b/any"), Content::Any, own()).unwrap()),
             Box::new(File::new(&path(folder.path(), "a b/secret"), secret, own()).unwrap()),
             Box::new(AbsentFile::new(&path(folder.path(), "gone"), vec![]).unwrap()),
             Box::new(Symlink::new(&path(folder.path(), "link"), "a b/te'xt").unwrap()),
             Box::new(Line::new(&path(folder.path(), "hosts"), "k=v 'x'", "k=", own()).unwrap()),
-            Box::new(Block::new(&path(folder.path(), "hosts"), "cluster", vec!["10.0.0.1 n1".to_owned()], own()).unwrap()),
+            Box::new(
+                Block::new(&path(folder.path(), "hosts"), "cluster", vec!["10.0.0.1 n1".to_owned()], own()).unwrap(),
+            ),
             Box::new(provision::ops::hosts::OwnName::new("n1", &path(folder.path(), "hosts")).unwrap()),
-            Box::new(provision::ops::command::Command::new("c", &format!("test -e {}/c", folder.path().display()), &format!("touch {}/c; cat", folder.path().display()), "root", false).unwrap()),
-            Box::new(provision::ops::command::Command::new("h", &format!("test -e {}/h # canary-s3cret", folder.path().display()), &format!("touch {}/h # canary-s3cret", folder.path().display()), "root", true).unwrap()),
+            Box::new(
+                provision::ops::command::Command::new(
+                    "c",
+                    &format!("test -e {}/c", folder.path().display()),
+                    &format!("touch {}/c; cat", folder.path().display()),
+                    "root",
+                    false,
+                )
+                .unwrap(),
+            ),
+            Box::new(
+                provision::ops::command::Command::new(
+                    "h",
+                    &format!("test -e {}/h # canary-s3cret", folder.path().display()),
+                    &format!("touch {}/h # canary-s3cret", folder.path().display()),
+                    "root",
+                    true,
+                )
+                .unwrap(),
+            ),
         ];
         let ops: Vec<&dyn Op> = ops.iter().map(AsRef::as_ref).collect();
         let before = probe(shell, &ops);
@@ -147,7 +174,9 @@ fn failures_and_deadlines_name_the_operation_and_its_last_lines() {
         let folder = tempfile::tempdir().unwrap();
         let base = folder.path().join("base");
         let marker = path(folder.path(), "survivor");
-        let bad = provision::ops::command::Command::new("bad", "false", "echo one; echo two >&2; exit 7", "root", false).unwrap();
+        let bad =
+            provision::ops::command::Command::new("bad", "false", "echo one; echo two >&2; exit 7", "root", false)
+                .unwrap();
         let events = apply(shell, &base, "f1", &[&bad]);
         let [.., NodeEvent::Failed { op, during, status, tail, .. }, NodeEvent::End { status: 1 }] = &events[..] else {
             panic!("{events:?}")
@@ -156,12 +185,20 @@ fn failures_and_deadlines_name_the_operation_and_its_last_lines() {
         assert_eq!(tail, &["one", "two"]);
         let lies = provision::ops::command::Command::new("lies", "false", "true", "root", false).unwrap();
         let events = apply(shell, &base, "f2", &[&lies]);
-        assert!(events.iter().any(|e| matches!(e, NodeEvent::Failed { during, .. } if during == "observe")), "{events:?}");
+        assert!(
+            events.iter().any(|e| matches!(e, NodeEvent::Failed { during, .. } if during == "observe")),
+            "{events:?}"
+        );
         let text = format!("(sleep 4; touch {marker}) & echo waiting; sleep 60");
         let hangs = provision::ops::command::Command::new("hangs", "false", &text, "root", false).unwrap();
         let began = std::time::Instant::now();
         let events = apply(shell, &base, "f3", &[&hangs]);
-        assert!(events.iter().any(|e| matches!(e, NodeEvent::Failed { during, tail, .. } if during == "deadline" && tail == &["waiting"])), "{events:?}");
+        assert!(
+            events.iter().any(
+                |e| matches!(e, NodeEvent::Failed { during, tail, .. } if during == "deadline" && tail == &["waiting"])
+            ),
+            "{events:?}"
+        );
         assert_eq!(events.last(), Some(&NodeEvent::End { status: 1 }));
         assert!(began.elapsed().as_secs() < 10);
         std::thread::sleep(std::time::Duration::from_secs(3));
@@ -176,9 +213,13 @@ fn a_directory_is_never_replaced_and_a_link_is() {
     std::fs::create_dir(folder.path().join("d")).unwrap();
     std::fs::write(folder.path().join("target"), "keep").unwrap();
     std::os::unix::fs::symlink("target", folder.path().join("l")).unwrap();
-    let file = |name| File::new(&path(folder.path(), name), Content::Bytes(b"x\n".to_vec()), Ownership::default()).unwrap();
+    let file =
+        |name| File::new(&path(folder.path(), name), Content::Bytes(b"x\n".to_vec()), Ownership::default()).unwrap();
     let events = apply(SHELLS[0], &base, "1", &[&file("d")]);
-    assert!(events.iter().any(|e| matches!(e, NodeEvent::Failed { tail, .. } if tail[0].contains("is a directory"))), "{events:?}");
+    assert!(
+        events.iter().any(|e| matches!(e, NodeEvent::Failed { tail, .. } if tail[0].contains("is a directory"))),
+        "{events:?}"
+    );
     applied(&apply(SHELLS[0], &base, "2", &[&file("l")]));
     assert_eq!(std::fs::read_to_string(folder.path().join("target")).unwrap(), "keep");
     converged(SHELLS[0], &[&file("l")]);
@@ -191,11 +232,22 @@ fn killed_at_any_moment_the_rerun_reaches_the_same_tree() {
         Command::new("sh").args(["-c", text]).current_dir(folder).output().unwrap().stdout
     };
     let build = |folder: &Path| -> Vec<Box<dyn Op>> {
-        let mut ops: Vec<Box<dyn Op>> = vec![Box::new(Directory::new(&path(folder, "t"), Ownership::default()).unwrap())];
+        let mut ops: Vec<Box<dyn Op>> =
+            vec![Box::new(Directory::new(&path(folder, "t"), Ownership::default()).unwrap())];
         for i in 0..8 {
             let name = format!("t/f{i}");
-            ops.push(Box::new(File::new(&path(folder, &name), Content::Bytes(vec![b'a' + i; 5000]), Ownership::new("root", "root", "0600")).unwrap()));
-            ops.push(Box::new(Block::new(&path(folder, "t/shared"), &format!("b{i}"), vec![name.clone()], Ownership::default()).unwrap()));
+            ops.push(Box::new(
+                File::new(
+                    &path(folder, &name),
+                    Content::Bytes(vec![b'a' + i; 5000]),
+                    Ownership::new("root", "root", "0600"),
+                )
+                .unwrap(),
+            ));
+            ops.push(Box::new(
+                Block::new(&path(folder, "t/shared"), &format!("b{i}"), vec![name.clone()], Ownership::default())
+                    .unwrap(),
+            ));
             ops.push(Box::new(Symlink::new(&path(folder, &format!("t/l{i}")), &name).unwrap()));
         }
         ops
@@ -229,12 +281,39 @@ fn killed_at_any_moment_the_rerun_reaches_the_same_tree() {
 #[test]
 fn every_script_passes_the_checkers() {
     let folder = tempfile::tempdir().unwrap();
-    let kinds = ["path", "secret", "block", "line", "package", "service", "user", "group", "sysctl", "module", "sshkey", "command", "hostname", "pending"];
-    let questions: Vec<Question> = kinds.iter().map(|kind| Question { kind: (*kind).to_owned(), key: "/k".to_owned(), args: vec![] }).collect();
-    let mut op = OpScript { id: "x".to_owned(), checks: vec![], mend: Default::default(), reactions: vec![], yields: None, deadline: 1, hidden: false };
-    op.checks = questions.iter().map(|question| provision::ops::Check { question: question.clone(), wanted: vec![provision::ops::Pattern("a\u{1}b".to_owned())] }).collect();
+    let kinds = [
+        "path", "secret", "block", "line", "package", "service", "user", "group", "sysctl", "module", "sshkey",
+        "command", "hostname", "pending",
+    ];
+    let questions: Vec<Question> =
+        kinds.iter().map(|kind| Question { kind: (*kind).to_owned(), key: "/k".to_owned(), args: vec![] }).collect();
+    let mut op = OpScript {
+        id: "x".to_owned(),
+        checks: vec![],
+        mend: Default::default(),
+        reactions: vec![],
+        yields: None,
+        deadline: 1,
+        hidden: false,
+    };
+    op.checks = questions
+        .iter()
+        .map(|question| provision::ops::Check {
+            question: question.clone(),
+            wanted: vec![provision::ops::Pattern("a\u{1}b".to_owned())],
+        })
+        .collect();
     op.mend = render::call("mend_absent", &["/x"]);
-    let phase = render::phase(&PhaseScript { base: "/b", id: "1", run: "r", phase: "p", by: "b", manifest: "m", operations: vec![op], pending: vec![] });
+    let phase = render::phase(&PhaseScript {
+        base: "/b",
+        id: "1",
+        run: "r",
+        phase: "p",
+        by: "b",
+        manifest: "m",
+        operations: vec![op],
+        pending: vec![],
+    });
     let scripts = [
         ("probe", render::probe("", &questions, "N")),
         ("start", render::start("/b", "1", &phase)),
@@ -244,9 +323,19 @@ fn every_script_passes_the_checkers() {
     for (name, text) in scripts {
         let file = folder.path().join(name);
         std::fs::write(&file, &text).unwrap();
-        for checker in [&["dash", "-n"][..], &["bash", "-n"], &["busybox", "sh", "-n"], &["shellcheck", "-s", "sh", "-S", "warning", "-e", "SC1078,SC3003"]] {
+        for checker in [
+            &["dash", "-n"][..],
+            &["bash", "-n"],
+            &["busybox", "sh", "-n"],
+            &["shellcheck", "-s", "sh", "-S", "warning", "-e", "SC1078,SC3003"],
+        ] {
             let output = Command::new(checker[0]).args(&checker[1..]).arg(&file).output().unwrap();
-            assert!(output.status.success(), "{name} {checker:?}\n{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+            assert!(
+                output.status.success(),
+                "{name} {checker:?}\n{}{}",
+                String::from_utf8_lossy(&output.stdout),
+                String::from_utf8_lossy(&output.stderr)
+            );
         }
         assert!(!text.contains("<<"), "{name}: a here-document makes a temporary file");
     }

@@ -13,6 +13,8 @@ emit() {
 start_time() {
     read -r stat_line 2>/dev/null <"/proc/$1/stat" || return 1
     stat_line=${stat_line##*) }
+    # A dead process that nobody has waited for is gone.
+    case $stat_line in Z*) return 1 ;; esac
     # shellcheck disable=SC2086
     set -- $stat_line
     group_of=$3
