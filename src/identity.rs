@@ -71,9 +71,7 @@ impl Identity {
 fn is_global(address: &IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => !address.is_loopback() && !address.is_link_local() && !address.is_unspecified(),
-        IpAddr::V6(address) => {
-            !address.is_loopback() && !address.is_unicast_link_local() && !address.is_unspecified()
-        }
+        IpAddr::V6(address) => !address.is_loopback() && !address.is_unicast_link_local() && !address.is_unspecified(),
     }
 }
 

@@ -37,7 +37,11 @@ pub struct HasNul;
 /// # Errors
 /// [`HasNul`] when the text holds a NUL byte.
 pub fn quote(text: &str) -> Result<String, HasNul> {
-    shlex::try_quote(text).map(std::borrow::Cow::into_owned).map_err(|_| HasNul)
+    if text.contains('\0') {
+        return Err(HasNul);
+    }
+    // Between single quotes nothing has a meaning but the quote itself.
+    Ok(format!("'{}'", text.replace('\'', "'\\''")))
 }
 
 /// An argument of a shell function.
@@ -117,9 +121,9 @@ impl Shell {
 
     /// The text for people (`plan --scripts`): a secret stands as `***`.
     pub fn shown(&self) -> String {
-        self.payloads.keys().fold(self.text.clone(), |text, name| {
-            text.replace(&format!("\"$payload_{name}\""), "'***'")
-        })
+        self.payloads
+            .keys()
+            .fold(self.text.clone(), |text, name| text.replace(&format!("\"$payload_{name}\""), "'***'"))
     }
 }
 

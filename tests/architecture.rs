@@ -33,7 +33,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("state", CORE),
     (
         "exec",
-        &["diag", "nodeset", "secret", "event", "manifest", "facts", "identity", "ops", "render", "steps", "plan", "ssh", "state"],
+        &[
+            "diag", "nodeset", "secret", "event", "manifest", "facts", "identity", "ops", "render", "steps", "plan",
+            "ssh", "state",
+        ],
     ),
     // `ui` and `exec` meet only in `event`.
     ("ui", CORE),
@@ -42,14 +45,15 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "diag", "nodeset", "secret", "event", "manifest", "facts", "identity", "ops", "render", "steps", "plan", "ssh",
-            "state", "exec", "ui", "lab",
+            "diag", "nodeset", "secret", "event", "manifest", "facts", "identity", "ops", "render", "steps", "plan",
+            "ssh", "state", "exec", "ui", "lab",
         ],
     ),
 ];
 
 /// The rooms without network, clock, environment, terminal, `async` or files.
-const CORE: &[&str] = &["diag", "nodeset", "secret", "event", "manifest", "facts", "identity", "ops", "render", "steps", "plan"];
+const CORE: &[&str] =
+    &["diag", "nodeset", "secret", "event", "manifest", "facts", "identity", "ops", "render", "steps", "plan"];
 
 /// Runs of path segments that the core must not contain; the last segment counts as a beginning.
 const OUTSIDE: &[&[&str]] = &[

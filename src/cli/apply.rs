@@ -106,11 +106,8 @@ async fn apply(session: &Session, saved: Option<&Plan>, arguments: &Arguments, c
     };
     let (context, listener) = listen(&arguments.contact, common, &cancel, folder);
     tell_survey(&started, &plan, &context);
-    let info = RunInfo {
-        id: id.clone(),
-        by,
-        manifest: session.inputs.get(&session.manifest).cloned().unwrap_or_default(),
-    };
+    let info =
+        RunInfo { id: id.clone(), by, manifest: session.inputs.get(&session.manifest).cloned().unwrap_or_default() };
     let made = survey::execute(session, client, planned.jobs, &planned.cluster, info, &context).await;
     if cancel.is_cancelled() {
         context.say(Event::Interrupted);
@@ -143,9 +140,7 @@ fn finish(mut progress: Progress, mut folder: Option<RunFolder>, code: ExitCode,
     let path = folder.and_then(|folder| folder.path).map(|path| path.display().to_string());
     let text = match common.format {
         Format::Json => ui::report::json(&progress.report).unwrap_or_default(),
-        Format::Human => {
-            ui::report::human(&progress.report, &progress.failures, path.as_deref(), &ui::View::stdout())
-        }
+        Format::Human => ui::report::human(&progress.report, &progress.failures, path.as_deref(), &ui::View::stdout()),
     };
     if ui::output::print(&text).is_err() {
         return code.worst(ExitCode::Failed);

@@ -96,8 +96,11 @@ fn show(arguments: &Arguments, common: &Common, nodes: &BTreeMap<String, Facts>)
     if let Some(folder) = &arguments.out {
         let written = std::fs::create_dir_all(folder).map_err(|error| error.to_string()).and_then(|()| {
             nodes.iter().try_for_each(|(node, facts)| {
-                crate::state::write_whole(&folder.join(format!("{node}.json")), facts::to_json(facts).unwrap_or_default().as_bytes())
-                    .map_err(|error| error.to_string())
+                crate::state::write_whole(
+                    &folder.join(format!("{node}.json")),
+                    facts::to_json(facts).unwrap_or_default().as_bytes(),
+                )
+                .map_err(|error| error.to_string())
             })
         });
         if let Err(error) = written {
@@ -144,7 +147,8 @@ fn targets(arguments: &Arguments, common: &Common) -> Result<Vec<Target>, Refuse
         text.push_str("}\n");
     }
     let (manifest, findings) = crate::manifest::load("--host", &text);
-    let Some(manifest) = manifest.filter(|_| findings.iter().all(|f| f.severity != crate::diag::Severity::Error)) else {
+    let Some(manifest) = manifest.filter(|_| findings.iter().all(|f| f.severity != crate::diag::Severity::Error))
+    else {
         return Err(session::refuse("--host", &text, findings, common));
     };
     Ok(manifest

@@ -63,7 +63,15 @@ fn entry(run: runs::Recorded) -> RunEntry {
         [digits @ .., b'Z', b'-', _, _, _, _] if digits.len() == 15 && digits.is_ascii() => {
             let text = String::from_utf8_lossy(digits);
             let part = |from: usize, to: usize| text.get(from..to).unwrap_or("").to_owned();
-            format!("{}-{}-{} {}:{}:{} UTC", part(0, 4), part(4, 6), part(6, 8), part(9, 11), part(11, 13), part(13, 15))
+            format!(
+                "{}-{}-{} {}:{}:{} UTC",
+                part(0, 4),
+                part(4, 6),
+                part(6, 8),
+                part(9, 11),
+                part(11, 13),
+                part(13, 15)
+            )
         }
         _ => run.id.clone(),
     };

@@ -20,10 +20,13 @@ pub fn read(path: &str) -> Result<Option<Plan>, String> {
     if !begins.is_some_and(|rest| rest.starts_with("\"provision_plan\"")) {
         return Ok(None);
     }
-    let value: serde_json::Value = serde_json::from_str(&text).map_err(|error| format!("{path} is no whole plan: {error}"))?;
+    let value: serde_json::Value =
+        serde_json::from_str(&text).map_err(|error| format!("{path} is no whole plan: {error}"))?;
     let format = value.get("provision_plan").and_then(serde_json::Value::as_u64).unwrap_or(0);
     if format > FORMAT {
-        return Err(format!("{path} is a plan of format {format}; this build reads up to {FORMAT}; use a newer provision"));
+        return Err(format!(
+            "{path} is a plan of format {format}; this build reads up to {FORMAT}; use a newer provision"
+        ));
     }
     serde_json::from_value(value).map(Some).map_err(|error| format!("{path} is no plan: {error}"))
 }

@@ -78,7 +78,8 @@ fn age(spot: &str, beside: &Path) -> Result<Secret, (String, String)> {
     let form = || ("write it as ${age:FILE#KEY}".to_owned(), "name the key inside the file after a #".to_owned());
     let (path, key) = spot.split_once('#').ok_or_else(form)?;
     let fix = "install age, and point AGE_IDENTITY at your identity file".to_owned();
-    let identity = std::env::var_os("AGE_IDENTITY").ok_or_else(|| ("AGE_IDENTITY is not set".to_owned(), fix.clone()))?;
+    let identity =
+        std::env::var_os("AGE_IDENTITY").ok_or_else(|| ("AGE_IDENTITY is not set".to_owned(), fix.clone()))?;
     let output = std::process::Command::new("age")
         .arg("--decrypt")
         .arg("--identity")

@@ -98,7 +98,8 @@ pub fn open(path: Option<&str>, contact: &Contact, steps: bool, common: &Common)
 
 /// A finding about one of our own files.
 pub fn state_finding(error: &StateError) -> Finding {
-    Finding::input(codes::UNREADABLE, error.to_string(), None).fix("restore the file from version control, or remove it")
+    Finding::input(codes::UNREADABLE, error.to_string(), None)
+        .fix("restore the file from version control, or remove it")
 }
 
 /// Shows findings and gives the exit code 2.
@@ -174,10 +175,5 @@ impl Session {
             password: fill(&ssh.password),
             become_password: fill(&ssh.become_password),
         }
-    }
-
-    /// Whether any selected node becomes root.
-    pub fn wants_root(&self) -> bool {
-        self.selected.iter().any(|node| node.settings.ssh.r#become == Some(model::Become::Sudo))
     }
 }

@@ -57,12 +57,7 @@ impl Asker for WishAsker {
 }
 
 /// Asks every selected node and plans it. With `resume`, phases of an earlier run are followed to their end first.
-pub async fn plan<C: Connector>(
-    session: &Session,
-    connector: Arc<C>,
-    resume: bool,
-    context: &Context,
-) -> Planned<C> {
+pub async fn plan<C: Connector>(session: &Session, connector: Arc<C>, resume: bool, context: &Context) -> Planned<C> {
     let asker = WishAsker {
         wish: Arc::clone(&session.wish),
         cluster: Cluster { identities: session.identities.clone(), ..Cluster::default() },

@@ -89,11 +89,7 @@ pub async fn phase<C: Connector>(
         }
     };
     if ended != Ended::Interrupted && !matches!(ended, Ended::Lost(_)) {
-        context.say(Event::PhaseDone {
-            node: node.to_owned(),
-            phase: phase.name.clone(),
-            ok: ended == Ended::Well,
-        });
+        context.say(Event::PhaseDone { node: node.to_owned(), phase: phase.name.clone(), ok: ended == Ended::Well });
     }
     ended
 }
@@ -288,7 +284,7 @@ fn failure(during: &str, status: i32, tail: &[String]) -> String {
     let last = tail.iter().rev().find(|line| !line.trim().is_empty());
     let reason = last.map_or_else(String::new, |line| format!(": {}", line.trim()));
     match during {
-        "observe" => format!("it ran, but what was wanted is still not there{reason}"),
+        "observe" => "it ran, but what was wanted is still not there".to_owned(),
         "deadline" => format!("it did not end within its deadline and was stopped{reason}"),
         _ => format!("exit status {status}{reason}"),
     }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
+use super::Context;
 use super::follow::{self, Ended, Phase};
 use super::probe::{self, Answers, Asker};
-use super::Context;
 use crate::event::{Event, LeftOut};
 use crate::manifest::model::Node;
 use crate::ops::{Reaction, Shell};
@@ -255,7 +255,11 @@ impl<C: Connector> Shared<C> {
         cluster.coming.clear();
         match self.wish.work(node, &answers.facts, &answers.seen, &cluster) {
             Ok(work) => Ok(scripts(
-                &work.operations.iter().filter(|differing| differing.when == crate::steps::When::Mesh).collect::<Vec<_>>(),
+                &work
+                    .operations
+                    .iter()
+                    .filter(|differing| differing.when == crate::steps::When::Mesh)
+                    .collect::<Vec<_>>(),
             )),
             Err(why) => Err(Ended::Failed { at: "trust".to_owned(), what: why.what }),
         }

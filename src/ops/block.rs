@@ -52,8 +52,7 @@ impl Op for Block {
 
     fn checks(&self) -> Vec<Check> {
         let text = self.text();
-        let digest =
-            if text.is_empty() { "absent".to_owned() } else { sha256_hex(format!("{text}\n").as_bytes()) };
+        let digest = if text.is_empty() { "absent".to_owned() } else { sha256_hex(format!("{text}\n").as_bytes()) };
         let args = vec![self.path.clone(), self.name.clone(), digest.clone()];
         let question = Question { kind: "block".to_owned(), key: self.key(), args };
         vec![Check { question, wanted: vec![Pattern(digest)] }]

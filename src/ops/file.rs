@@ -48,7 +48,9 @@ impl Ownership {
         let mut found = Vec::new();
         let words: Vec<&str> = answer.lines().next().unwrap_or("").split(' ').collect();
         let mode = self.mode.trim_start_matches('0');
-        for (name, wanted, at) in [("mode", mode, 1), ("owner", self.owner.as_str(), 2), ("group", self.group.as_str(), 3)] {
+        for (name, wanted, at) in
+            [("mode", mode, 1), ("owner", self.owner.as_str(), 2), ("group", self.group.as_str(), 3)]
+        {
             if let Some(is) = words.get(at)
                 && !wanted.is_empty()
                 && wanted != *is
@@ -140,13 +142,9 @@ impl Op for File {
             }],
             Content::Secret { text, salt } => {
                 let digest = sha256_hex(format!("{salt}\n{}", text.reveal()).as_bytes());
-                let question =
-                    Question { kind: "secret".to_owned(), key: self.path.clone(), args: vec![salt.clone()] };
+                let question = Question { kind: "secret".to_owned(), key: self.path.clone(), args: vec![salt.clone()] };
                 vec![
-                    Check {
-                        question: path_question(&self.path, "-"),
-                        wanted: vec![Pattern(format!("file {kept} -"))],
-                    },
+                    Check { question: path_question(&self.path, "-"), wanted: vec![Pattern(format!("file {kept} -"))] },
                     Check { question, wanted: vec![Pattern(digest)] },
                 ]
             }
@@ -165,7 +163,9 @@ impl Op for File {
                 parts.push(if answer == "absent" { "new".to_owned() } else { "content".to_owned() });
                 let old = if answer == "absent" { Some(String::new()) } else { content_of(answer) };
                 match (old, std::str::from_utf8(bytes)) {
-                    (Some(old), Ok(new)) if !new.contains('\0') && !old.contains('\0') => lines = diff::lines(&old, new),
+                    (Some(old), Ok(new)) if !new.contains('\0') && !old.contains('\0') => {
+                        lines = diff::lines(&old, new)
+                    }
                     _ => lines.push(format!(" (not shown: not text, or over 64 KiB; new: {} bytes)", bytes.len())),
                 }
             }

@@ -15,7 +15,11 @@ pub fn modules_file(modules: &[String]) -> Result<File, BadValue> {
         text.push_str(&Module::new(module)?.name);
         text.push('\n');
     }
-    File::new("/etc/modules-load.d/provision.conf", Content::Bytes(text.into_bytes()), Ownership::new("root", "root", "0644"))
+    File::new(
+        "/etc/modules-load.d/provision.conf",
+        Content::Bytes(text.into_bytes()),
+        Ownership::new("root", "root", "0644"),
+    )
 }
 
 /// A module that shall be loaded; one that is built into the kernel counts.
@@ -30,7 +34,11 @@ impl Module {
     pub fn new(name: &str) -> Result<Self, BadValue> {
         let good = name.starts_with(|c: char| c.is_ascii_alphanumeric())
             && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
-        if good { Ok(Module { name: name.to_owned() }) } else { Err(names::bad("module", name, "letters, digits, `_`, `-`")) }
+        if good {
+            Ok(Module { name: name.to_owned() })
+        } else {
+            Err(names::bad("module", name, "letters, digits, `_`, `-`"))
+        }
     }
 }
 

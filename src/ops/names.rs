@@ -29,7 +29,11 @@ pub fn path(text: &str) -> Result<(), BadValue> {
             && inner.split('/').all(|part| !part.is_empty() && part != "." && part != ".." && part.len() < 240)
             && !text.chars().any(|c| c.is_control() || c == '\\')
     });
-    if good { Ok(()) } else { Err(bad("path", text, "an absolute path without `..`, `//`, backslash or control characters")) }
+    if good {
+        Ok(())
+    } else {
+        Err(bad("path", text, "an absolute path without `..`, `//`, backslash or control characters"))
+    }
 }
 
 /// A user or group name; may be empty where `optional` (not managed).

@@ -74,10 +74,7 @@ impl Op for Packages {
 
     fn checks(&self) -> Vec<Check> {
         let question = |name: &str| Question { kind: "package".to_owned(), key: name.to_owned(), args: Vec::new() };
-        self.wishes
-            .iter()
-            .map(|wish| Check { question: question(&wish.name), wanted: Self::wanted(wish) })
-            .collect()
+        self.wishes.iter().map(|wish| Check { question: question(&wish.name), wanted: Self::wanted(wish) }).collect()
     }
 
     fn change(&self, seen: &Seen) -> Change {
@@ -100,7 +97,11 @@ impl Op for Packages {
                 diff.push(format!("+{} {version}{hold}", wish.name));
             }
         }
-        let count = diff.iter().map(|line| line.split(' ').next().unwrap_or("").get(1..)).collect::<std::collections::BTreeSet<_>>().len();
+        let count = diff
+            .iter()
+            .map(|line| line.split(' ').next().unwrap_or("").get(1..))
+            .collect::<std::collections::BTreeSet<_>>()
+            .len();
         Change { title: format!("{}: {count}", self.id()), diff }
     }
 

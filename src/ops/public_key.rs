@@ -69,7 +69,8 @@ mod tests {
         bytes.extend([7; 32]);
         let good = format!("ssh-ed25519 {}", base64::engine::general_purpose::STANDARD.encode(&bytes));
         assert_eq!(PublicKey::parse(&format!("{good} me@host\n")).unwrap().to_string(), good);
-        for wrong in [good.replace("ed25519 ", "rsa "), format!("{good}\n{good}"), "command=\"x\" ".to_owned() + &good] {
+        for wrong in [good.replace("ed25519 ", "rsa "), format!("{good}\n{good}"), "command=\"x\" ".to_owned() + &good]
+        {
             assert!(PublicKey::parse(&wrong).is_err(), "{wrong}");
         }
     }

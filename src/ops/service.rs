@@ -86,10 +86,9 @@ impl Op for Service {
 
     fn mend(&self) -> Shell {
         let word = |wish: Option<bool>, yes, no| wish.map_or("-", |wish| if wish { yes } else { no });
-        call("mend_service", &[
-            &self.unit,
-            word(self.enabled, "enable", "disable"),
-            word(self.running, "start", "stop"),
-        ])
+        call(
+            "mend_service",
+            &[&self.unit, word(self.enabled, "enable", "disable"), word(self.running, "start", "stop")],
+        )
     }
 }

@@ -1,8 +1,8 @@
 //! An ed25519 key of a user, made on the node; only its public half ever leaves.
 
 use super::names::{self, BadValue};
-use super::{Change, Check, Op, Pattern, Question, Seen, Shell, WILD};
 use super::public_key::PublicKey;
+use super::{Change, Check, Op, Pattern, Question, Seen, Shell, WILD};
 use crate::render::call;
 
 /// `~USER/.ssh/NAME`.

@@ -15,7 +15,11 @@ pub fn sysctl_file(items: &[(String, String)]) -> Result<File, BadValue> {
         let item = Sysctl::new(key, value)?;
         text.push_str(&format!("{} = {}\n", item.key, item.value));
     }
-    File::new("/etc/sysctl.d/60-provision.conf", Content::Bytes(text.into_bytes()), Ownership::new("root", "root", "0644"))
+    File::new(
+        "/etc/sysctl.d/60-provision.conf",
+        Content::Bytes(text.into_bytes()),
+        Ownership::new("root", "root", "0644"),
+    )
 }
 
 /// A running value.

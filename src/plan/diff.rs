@@ -117,7 +117,10 @@ impl Wish {
                 fix: vec!["see whether the login user may become root there (ssh.become: sudo)".to_owned()],
             });
         }
-        Ok(Work { operations: differing, pending: render::parse_pending(&facts.pending.yes().map(|names| names.join("\n")).unwrap_or_default()) })
+        Ok(Work {
+            operations: differing,
+            pending: render::parse_pending(&facts.pending.yes().map(|names| names.join("\n")).unwrap_or_default()),
+        })
     }
 }
 

@@ -21,7 +21,8 @@ pub fn document(text: &str, values: &serde_json::Value) -> Result<String, String
     let text = format!("{text}\n");
     environment.render_str(&text, minijinja::value::Serde(values)).map_err(|error| {
         let line = error.line().map_or_else(String::new, |line| format!(" in line {line} of the text"));
-        let detail = error.detail().map_or_else(|| error.kind().to_string(), |detail| format!("{}: {detail}", error.kind()));
+        let detail =
+            error.detail().map_or_else(|| error.kind().to_string(), |detail| format!("{}: {detail}", error.kind()));
         format!("the template cannot be filled in{line}: {detail}")
     })
 }

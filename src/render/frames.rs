@@ -79,7 +79,8 @@ mod tests {
 
     #[test]
     fn frames_are_split_and_forged_ones_are_text() {
-        let output = b"motd noise\n\n@@N1 fact os\nID=x\n\n@@N1 path /a b\nfile 644\n@@N2 path /c\nx\xff\n\n@@N1 done ok\nrest";
+        let output =
+            b"motd noise\n\n@@N1 fact os\nID=x\n\n@@N1 path /a b\nfile 644\n@@N2 path /c\nx\xff\n\n@@N1 done ok\nrest";
         let frames = parse_frames(output, "N1").unwrap();
         assert_eq!(frames.facts["os"], "ID=x");
         assert_eq!(frames.seen.answer("path", "/a b").unwrap(), "file 644\n@@N2 path /c\nx\u{fffd}");

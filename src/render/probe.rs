@@ -32,7 +32,7 @@ pub fn probe(facts_script: &str, questions: &[Question], nonce: &str) -> String 
     for (kind, groups) in &kinds {
         text.push_str(&format!("see_{kind} {}\n", groups.join(" \\\n  ")));
     }
-    text.push_str("say done ok\n}\nprovision_probe </dev/null\n");
+    text.push_str("say 'done' ok\n}\nprovision_probe </dev/null\n");
     text
 }
 

@@ -8,7 +8,7 @@ use super::style::{Palette, paint};
 use super::text::{count, cut, safe, table};
 use super::{View, json};
 use crate::diag::ExitCode;
-use crate::event::{LeftOut, Event, NodeReport, Report};
+use crate::event::{Event, LeftOut, NodeReport, Report};
 
 /// Columns that node names may take before they push their line.
 const NAMES: usize = 40;

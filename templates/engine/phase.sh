@@ -13,6 +13,8 @@ emit() {
 start_time() {
     read -r stat_line 2>/dev/null <"/proc/$1/stat" || return 1
     stat_line=${stat_line##*) }
+    # A dead process that nobody has waited for is gone.
+    case $stat_line in Z*) return 1 ;; esac
     # shellcheck disable=SC2086
     set -- $stat_line
     group_of=$3
@@ -26,7 +28,7 @@ phase_begin() {
     self=$$
     if ! start_time "$self"; then exit 70; fi
     if [ "${PROVISION_WATCH:-}" ]; then watch_over; fi
-    if [ "$group_of" != "$self" ]; then exec setsid sh "$folder/script"; fi
+    if [ "$group_of" != "$self" ]; then exec setsid ${PROVISION_SHELL:-sh} "$folder/script"; fi
     # Only the first of two starts gets past this line.
     (set -C; printf '%s %s\n' "$self" "$started" >"$folder/pid") 2>/dev/null || exit 0
     mkdir -p "$base/pending"
@@ -34,7 +36,7 @@ phase_begin() {
     uptime_centis
     began=$centis
     emit begin "$operations"
-    PROVISION_WATCH="$self $started $began" setsid sh "$folder/script" >/dev/null 2>&1 &
+    PROVISION_WATCH="$self $started $began" setsid ${PROVISION_SHELL:-sh} "$folder/script" >/dev/null 2>&1 &
     watcher=$!
     phase_loads
     rm -rf "$folder/payload"
@@ -46,17 +48,17 @@ watch_over() {
     watched=$1 watched_start=$2 began=$3 out_from=0
     while sleep 1; do
         if ! start_time "$watched" || [ "$started" != "$watched_start" ]; then
-            kill -KILL -- "-$watched" 2>/dev/null
+            kill -KILL "-$watched" 2>/dev/null
             rm -rf "$folder/payload" "$folder/now"
             exit 0
         fi
-        read -r now_index now_until 2>/dev/null <"$folder/now" || continue
+        read -r now_index now_until out_from 2>/dev/null <"$folder/now" || continue
         uptime_centis
         [ "${now_until:-0}" -gt 0 ] && [ "$centis" -ge "$now_until" ] || continue
         # Stopped while this is written down: who follows sees the end as long as the script is there.
-        kill -STOP -- "-$watched"
+        kill -STOP "-$watched"
         (fail "$now_index" deadline -1)
-        kill -KILL -- "-$watched"
+        kill -KILL "-$watched"
         exit 0
     done
     exit 0
@@ -70,17 +72,13 @@ finish() {
     rm -rf "$folder/payload" "$folder/now"
     printf '%s,"time":"%s","result":"%s"}\n' "$journal" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$2" >>"$base/journal.jsonl"
     emit end "$1"
-    if [ "${watcher:-}" ]; then kill -KILL -- "-$watcher" 2>/dev/null; fi
+    if [ "${watcher:-}" ]; then kill -KILL "-$watcher" 2>/dev/null; fi
     exit "$1"
 }
-# within SECONDS INDEX: from now on the watcher waits so long for what runs; 0 stops its clock.
+# within SECONDS INDEX: from now on the watcher waits so long for what runs.
 within() {
-    if [ "$1" = 0 ]; then
-        printf '%s 0\n' "$2" >"$folder/now"
-        return
-    fi
     uptime_centis
-    printf '%s %s\n' "$2" "$((centis + $1 * 100))" >"$folder/now"
+    printf '%s %s %s\n' "$2" "$((centis + $1 * 100))" "$out_from" >"$folder/now"
 }
 phase_operation() {
     index=$1 deadline=$2

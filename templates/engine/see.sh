@@ -5,7 +5,8 @@ tab=$(printf '\t')
 lookup() {
     case "$1$nl" in
     *"$tab$2$nl"*)
-        found=${1%%"$tab$2$nl"*}
+        found=$1$nl
+        found=${found%%"$tab$2$nl"*}
         found=${found##*"$nl"}
         ;;
     *) return 1 ;;

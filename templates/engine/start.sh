@@ -34,6 +34,6 @@ start_run() {
             fi
         done
     fi
-    setsid sh "$folder/script" >/dev/null 2>&1 &
+    setsid ${PROVISION_SHELL:-sh} "$folder/script" >/dev/null 2>&1 &
     echo started
 }

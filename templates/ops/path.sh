@@ -38,3 +38,8 @@ mend_symlink() {
     if [ -d "$1" ]; then rm -f -- "$1"; fi
     mv -f -- "$link_temporary" "$1"
 }
+# mend_lists FILE: reads the lists of this repository only.
+mend_lists() {
+    apt-get -o DPkg::Lock::Timeout=240 -o Dir::Etc::sourcelist="$1" -o Dir::Etc::sourceparts=- \
+        -o APT::Get::List-Cleanup=0 -o APT::Update::Error-Mode=any update
+}

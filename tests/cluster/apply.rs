@@ -6,9 +6,19 @@ use crate::support::Cluster;
 
 /// What an idle node's own clock and logins write, and what a run may write in its own place.
 fn noise(path: &Path) -> bool {
-    ["var/log", "run", "var/lib/systemd", "var/tmp", "tmp", "var/cache/man", "var/lib/logrotate", "var/lib/sudo", "var/lib/lastlog"]
-        .iter()
-        .any(|prefix| path.iter().skip(1).collect::<std::path::PathBuf>().starts_with(prefix))
+    [
+        "var/log",
+        "run",
+        "var/lib/systemd",
+        "var/tmp",
+        "tmp",
+        "var/cache/man",
+        "var/lib/logrotate",
+        "var/lib/sudo",
+        "var/lib/lastlog",
+    ]
+    .iter()
+    .any(|prefix| path.iter().skip(1).collect::<std::path::PathBuf>().starts_with(prefix))
 }
 
 #[test]
@@ -31,20 +41,19 @@ fn bare_nodes_one_apply_and_a_second_changes_nothing() {
     for from in &cluster.lab.nodes {
         for to in &cluster.lab.nodes {
             for target in [&to.name, &to.address] {
-                let said = cluster.on(
-                    &from.name,
-                    &format!("sudo -u train ssh -o BatchMode=yes {target} hostname"),
-                );
+                let said = cluster.on(&from.name, &format!("sudo -u train ssh -o BatchMode=yes {target} hostname"));
                 assert_eq!(said.out.trim(), to.name, "{} to {target}: {}", from.name, said.err);
             }
         }
     }
     // The user's own.
-    let said = cluster.on("n2", "cat /etc/motd; command -v jq; systemctl is-active cron; test -e /opt/lab/READY && echo ready");
+    let said = cluster
+        .on("n2", "cat /etc/motd; command -v jq; systemctl is-active cron; test -e /opt/lab/READY && echo ready");
     assert!(said.out.contains("This is n2,"), "{}", said.out);
     assert!(said.out.contains("/jq\nactive\nready\n"), "{}", said.out);
     // Private keys never leave a node, and no other user may log in with the mesh's keys.
-    let said = cluster.on("n1", "cat /home/train/.ssh/authorized_keys; stat -c %a /home/train/.ssh/id_ed25519 /home/train/.ssh");
+    let said = cluster
+        .on("n1", "cat /home/train/.ssh/authorized_keys; stat -c %a /home/train/.ssh/id_ed25519 /home/train/.ssh");
     assert!(said.out.contains("from=\"") && said.out.contains("no-agent-forwarding,no-X11-forwarding ssh-ed25519"));
     assert!(said.out.ends_with("600\n700\n"), "{}", said.out);
 

@@ -42,7 +42,8 @@ fn broken_nodes_are_named_and_the_others_go_on() {
     let wish = "files:\n  - {path: /etc/healthy, content: \"yes\\n\"}\n";
     let extra = |node: &str| match node {
         // A key that is not the node's.
-        "n4" => "    host_key: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGZHd6V6yM4MgkhVAjqyPl9X5+PkYbIQ1bpVBJgHxFQz\n".to_owned(),
+        "n4" => "    host_key: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGZHd6V6yM4MgkhVAjqyPl9X5+PkYbIQ1bpVBJgHxFQz\n"
+            .to_owned(),
         "n6" => "    ssh: {become_password: \"${env:WRONG_PASSWORD}\"}\n".to_owned(),
         "n8" => "    files:\n      - {path: /srv/full/big, source: big}\n".to_owned(),
         "n9" => "    packages: [no-such-package-xyzzy]\n".to_owned(),
@@ -56,8 +57,11 @@ fn broken_nodes_are_named_and_the_others_go_on() {
                    chmod +x /bin/garbage; usermod -s /bin/garbage admin";
     for (node, script) in [
         ("n2", "systemctl stop ssh.socket ssh.service 2>/dev/null; true"),
-        ("n3", "find / -xdev -path '*/admin/.ssh/authorized_keys' -delete; : >/etc/ssh/empty; \
-                echo AuthorizedKeysFile /etc/ssh/empty >/etc/ssh/sshd_config.d/empty.conf; systemctl reload ssh"),
+        (
+            "n3",
+            "find / -xdev -path '*/admin/.ssh/authorized_keys' -delete; : >/etc/ssh/empty; \
+                echo AuthorizedKeysFile /etc/ssh/empty >/etc/ssh/sshd_config.d/empty.conf; systemctl reload ssh",
+        ),
         ("n5", "gpasswd -d admin sudo >/dev/null 2>&1; rm -f /etc/sudoers.d/*; :"),
         ("n6", asks),
         ("n7", garbage),

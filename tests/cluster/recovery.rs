@@ -41,7 +41,14 @@ fn a_link_cut_in_the_middle_of_a_phase_costs_nothing() {
     until("n1 is inside the phase", || inside(&cluster, "n1"));
     until("n2 is inside the phase", || inside(&cluster, "n2"));
     // n2's own connection dies (its sshd session is killed), and for a while nothing can come back.
-    nsenter(&cluster, "n2", &["nft", "add table inet cut; add chain inet cut in { type filter hook input priority 0; }; add rule inet cut in tcp dport 22 reject with tcp reset"]);
+    nsenter(
+        &cluster,
+        "n2",
+        &[
+            "nft",
+            "add table inet cut; add chain inet cut in { type filter hook input priority 0; }; add rule inet cut in tcp dport 22 reject with tcp reset",
+        ],
+    );
     std::thread::sleep(Duration::from_secs(2));
     nsenter(&cluster, "n2", &["nft", "delete table inet cut"]);
     for node in ["n1", "n2"] {
@@ -109,9 +116,7 @@ fn a_controller_killed_at_five_moments_is_caught_up_by_a_rerun() {
                 let sockets = Command::new("ss").args(["-Htn", "dst", &cluster.node("n1").address]).output().unwrap();
                 !sockets.stdout.is_empty()
             }),
-            1 => until("a phase is stored", || {
-                cluster.on("n1", "ls /var/lib/provision/runs/*/script").code == 0
-            }),
+            1 => until("a phase is stored", || cluster.on("n1", "ls /var/lib/provision/runs/*/script").code == 0),
             2 => until("inside", || inside(&cluster, "n1")),
             3 => {
                 until("inside", || inside(&cluster, "n1") && inside(&cluster, "n2"));
@@ -141,7 +146,11 @@ fn a_controller_killed_at_five_moments_is_caught_up_by_a_rerun() {
 
 /// Labs have different ranges; the outcome is compared without them.
 fn addressless(cluster: &Cluster, text: &str) -> String {
-    cluster.lab.nodes.iter().fold(text.to_owned(), |text, node| text.replace(&node.address, &format!("address of {}", node.name)))
+    cluster
+        .lab
+        .nodes
+        .iter()
+        .fold(text.to_owned(), |text, node| text.replace(&node.address, &format!("address of {}", node.name)))
 }
 
 #[test]

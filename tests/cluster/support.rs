@@ -24,13 +24,8 @@ impl Cluster {
             std::fs::write(&path, text).unwrap();
             path
         });
-        let options = Options {
-            name: name.to_owned(),
-            nodes,
-            manifest,
-            directory: folder.path().to_owned(),
-            say: |_| (),
-        };
+        let options =
+            Options { name: name.to_owned(), nodes, manifest, directory: folder.path().to_owned(), say: |_| () };
         let lab = match lab::up(&options) {
             Ok(lab) => lab,
             Err(error) => {
@@ -93,11 +88,6 @@ impl Cluster {
         Ran::of(child.wait_with_output().unwrap())
     }
 
-    /// What runs have written on every node.
-    pub fn written(&self) -> BTreeMap<String, Vec<PathBuf>> {
-        self.lab.nodes.iter().map(|node| (node.name.clone(), node.written())).collect()
-    }
-
     /// Content, mode and time of all that was written on a node, for "nothing changed".
     pub fn prints(&self) -> BTreeMap<PathBuf, String> {
         let mut prints = BTreeMap::new();
@@ -106,7 +96,8 @@ impl Cluster {
                 let full = node.upper.join(path.strip_prefix("/").unwrap_or(&path));
                 let Ok(data) = std::fs::symlink_metadata(&full) else { continue };
                 use std::os::unix::fs::MetadataExt;
-                let print = format!("{:o} {} {}.{} {}", data.mode(), data.ino(), data.mtime(), data.mtime_nsec(), data.size());
+                let print =
+                    format!("{:o} {} {}.{} {}", data.mode(), data.ino(), data.mtime(), data.mtime_nsec(), data.size());
                 prints.insert(Path::new(&node.name).join(path.strip_prefix("/").unwrap_or(&path)), print);
             }
         }
