@@ -221,6 +221,12 @@ impl Resolved {
             .fix(format!("check that sshd answers on {}, wait, or raise MaxStartups there", self.place()))
     }
 
+    pub(super) fn stranger(&self, said: &str) -> LeftOut {
+        say("unreachable", format!("{} speaks no SSH", self.place()))
+            .because(format!("it says: {said}"))
+            .fix("check address and port; sshd also turns away so whom it has locked out for a while")
+    }
+
     pub(super) fn broken(&self, why: &str) -> LeftOut {
         say("unreachable", format!("no SSH connection to {}", self.place()))
             .because(why)

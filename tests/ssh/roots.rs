@@ -149,6 +149,20 @@ async fn no_root_is_told_apart() {
 }
 
 #[tokio::test]
+async fn a_login_shell_that_talks_is_not_heard() {
+    let user = User::make("tk", "/bin/bash");
+    fs::write(format!("/home/{}/.bashrc", user.name), "echo Welcome; printf 'no newline'; echo Hello >&2\n").unwrap();
+    let server = Server::start(&["ed25519"], "");
+    user.sudoers("USER ALL=(ALL) NOPASSWD: ALL\n");
+    let link = open(&server.connector(), &for_user(&server, &user, None)).await;
+    for root in [false, true] {
+        let (result, kept) = exec(&link, "echo answer; echo trouble >&2", root).await;
+        assert_eq!(result, Ok(Some(Exit::Status(0))));
+        assert_eq!(kept.text(), "answer\n");
+    }
+}
+
+#[tokio::test]
 async fn an_account_without_a_shell() {
     let user = User::make("ns", "/usr/sbin/nologin");
     let server = Server::start(&["ed25519"], "");
