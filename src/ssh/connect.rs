@@ -238,12 +238,15 @@ impl Inner {
     /// the key has changed.
     fn knowledge(&self, to: &Resolved) -> Result<Knowledge, LeftOut> {
         let mut known = to.known.clone();
-        for path in &to.known_hosts {
-            known.files.extend(self.file(path)?.keys(&to.file_name));
-        }
         let accepted = held(&self.accepted);
         let mine = accepted.iter().filter(|one| one.node == to.node && one.door == to.door());
         known.nodes.extend(mine.map(|one| one.key.clone()));
+        drop(accepted);
+        let settled = !known.manifest.is_empty() || !known.nodes.is_empty();
+        for path in &to.known_hosts {
+            let file = self.file(path)?;
+            known.files.extend(if settled { file.revoked(&to.file_name) } else { file.keys(&to.file_name) });
+        }
         Ok(known)
     }
 

@@ -28,6 +28,8 @@ async fn a_changed_key_stops_before_any_login() {
     let mut by_nodes = target(ssh.clone());
     by_nodes.known = vec![other.host_key("ed25519")];
     assert!(refused(&server.connector(), &by_nodes).await.because.join("\n").contains(".nodes"));
+    by_nodes.known = vec!["ssh-ed25519 broken".to_owned()];
+    assert!(refused(&server.connector(), &by_nodes).await.what.contains("cannot be read"));
     ssh.host_key = vec![other.fingerprint("ed25519")];
     by_nodes = target(ssh.clone());
     by_nodes.known = vec![server.host_key("ed25519")];
@@ -74,10 +76,14 @@ async fn hashed_and_revoked_entries_of_known_hosts() {
     let hashed = std::fs::read_to_string(&file).unwrap();
     assert!(hashed.starts_with("|1|"), "{hashed}");
     open(&server.connector(), &target(ssh.clone())).await;
+    let mut pinned = ssh.clone();
+    pinned.host_key = vec![server.host_key("ed25519")];
     let tried = server.logins_tried().await;
     server.known_hosts(&format!("{hashed}@revoked * {}\n", server.host_key("ed25519")));
     let why = refused(&server.connector(), &target(ssh.clone())).await;
     assert!(why.what.contains("revoked") && why.because.join(" ").contains("known_hosts:2"), "{why:?}");
+    let why = refused(&server.connector(), &target(pinned)).await;
+    assert!(why.what.contains("revoked"), "a revocation counts beside a pin too: {why:?}");
     server.known_hosts(&format!("@cert-authority * {}\n", server.host_key("ed25519")));
     let why = refused(&server.connector(), &target(ssh)).await;
     assert!(why.what.contains("not known"), "{why:?}");
