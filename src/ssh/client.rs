@@ -185,7 +185,9 @@ pub async fn handshake(stream: Box<dyn Stream>, terms: Arc<Terms>) -> Result<Ses
         (Err(Fault(russh::Error::NoCommonAlgo { kind: russh::AlgorithmKind::Key, .. })), _) => Err(Broken::NoKeyType),
         (Err(Fault(error)), _) if !spoke(&first) => {
             let said = shown(String::from_utf8_lossy(&first).trim());
-            Err(Broken::BeforeBanner(if said.is_empty() { describe(&error) } else { said }))
+            let closed = matches!(error, russh::Error::Disconnect | russh::Error::HUP | russh::Error::IO(_));
+            let busy = closed && (said.is_empty() || said.contains("MaxStartups"));
+            Err(Broken::BeforeBanner { said: if said.is_empty() { describe(&error) } else { said }, busy })
         }
         (Err(Fault(error)), _) => Err(Broken::Other(describe(&error))),
         (Ok(_), None) => Err(Broken::Other("the node proved no host key".to_owned())),

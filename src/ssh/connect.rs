@@ -234,25 +234,47 @@ impl Inner {
         }
     }
 
-    fn knowledge(&self, to: &Resolved) -> Knowledge {
+    /// All that is known of a host's keys. A file that is there and cannot be read is an error: in it might stand that
+    /// the key has changed.
+    fn knowledge(&self, to: &Resolved) -> Result<Knowledge, LeftOut> {
         let mut known = to.known.clone();
-        for path in &to.known_hosts {
-            let parsed = Arc::clone(held(&self.files).entry(path.clone()).or_insert_with(|| {
-                let text = std::fs::read(path).unwrap_or_default();
-                Arc::new(KnownHosts::parse(&path.display().to_string(), &String::from_utf8_lossy(&text)))
-            }));
-            known.files.extend(parsed.keys(&to.file_name));
-        }
         let accepted = held(&self.accepted);
         let mine = accepted.iter().filter(|one| one.node == to.node && one.door == to.door());
         known.nodes.extend(mine.map(|one| one.key.clone()));
-        known
+        drop(accepted);
+        let settled = !known.manifest.is_empty() || !known.nodes.is_empty();
+        for path in &to.known_hosts {
+            let file = self.file(path)?;
+            known.files.extend(if settled { file.revoked(&to.file_name) } else { file.keys(&to.file_name) });
+        }
+        Ok(known)
+    }
+
+    /// A known_hosts file, read once a run.
+    fn file(&self, path: &Path) -> Result<Arc<KnownHosts>, LeftOut> {
+        let mut files = held(&self.files);
+        if let Some(parsed) = files.get(path) {
+            return Ok(Arc::clone(parsed));
+        }
+        let text = match std::fs::read(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => {
+                return Err(say("host-key", format!("{} cannot be read", path.display()))
+                    .because(error.to_string())
+                    .because("what it says of host keys would be missed")
+                    .fix("make the file readable, or set `ssh: config: false` and write host keys in the manifest"));
+            }
+        };
+        let parsed = Arc::new(KnownHosts::parse(&path.display().to_string(), &String::from_utf8_lossy(&text)));
+        files.insert(path.to_owned(), Arc::clone(&parsed));
+        Ok(parsed)
     }
 
     /// Dials and exchanges keys, again and again only where the server was too busy to say who it is.
     async fn shake_hands(&self, to: &Resolved, via: Option<&Arc<Session>>) -> Result<Session, LeftOut> {
         let mut terms = Terms {
-            known: self.knowledge(to),
+            known: self.knowledge(to)?,
             accept_new: to.host_keys == HostKeys::AcceptNew,
             without: Vec::new(),
             kex: to.kex.clone(),
@@ -266,11 +288,12 @@ impl Inner {
             match shaken {
                 Ok(Ok(session)) => return Ok(session),
                 Err(_) => return Err(to.silent(self.options.connect_timeout)),
-                Ok(Err(Broken::BeforeBanner(_))) if busy + 1 < ATTEMPTS => {
+                Ok(Err(Broken::BeforeBanner { busy: true, .. })) if busy + 1 < ATTEMPTS => {
                     tokio::time::sleep(pause(busy, &to.name)).await;
                     busy += 1;
                 }
-                Ok(Err(Broken::BeforeBanner(said))) => return Err(to.busy(&said, ATTEMPTS)),
+                Ok(Err(Broken::BeforeBanner { said, busy: true })) => return Err(to.busy(&said, ATTEMPTS)),
+                Ok(Err(Broken::BeforeBanner { said, busy: false })) => return Err(to.stranger(&said)),
                 Ok(Err(Broken::HostKey(offered, Verdict::Changed(known)))) => {
                     // A fingerprint does not say which type of key it is of: look at the other types too.
                     let again = terms.known.any_fingerprint() && !terms.without.contains(&offered.kind);
@@ -292,7 +315,7 @@ impl Inner {
                         return Err(to.unknown(&offered));
                     }
                     self.accept(to, offered);
-                    terms.known = self.knowledge(to);
+                    terms.known = self.knowledge(to)?;
                 }
                 Ok(Err(Broken::Other(why))) => return Err(to.broken(&why)),
             }
@@ -305,7 +328,7 @@ impl Inner {
             return false;
         };
         let _turn = self.asking.lock().await;
-        if self.knowledge(to).nodes.contains(offered) {
+        if self.knowledge(to).is_ok_and(|known| known.nodes.contains(offered)) {
             return true;
         }
         let question = Question {

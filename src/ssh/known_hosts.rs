@@ -42,9 +42,19 @@ impl KnownHosts {
 
     /// The keys of a host, as it is named in such files (see [`file_name`]).
     pub fn keys(&self, name: &str) -> Vec<FileKey> {
+        self.find(name, false)
+    }
+
+    /// Its revoked keys only. Where a better source knows the host, these are all that counts, and thousands of hashed
+    /// lines need not be tried for each of thousands of nodes.
+    pub fn revoked(&self, name: &str) -> Vec<FileKey> {
+        self.find(name, true)
+    }
+
+    fn find(&self, name: &str, revoked_only: bool) -> Vec<FileKey> {
         self.lines
             .iter()
-            .filter(|line| line.hosts.fit(name))
+            .filter(|line| (line.revoked || !revoked_only) && line.hosts.fit(name))
             .map(|line| FileKey {
                 key: line.key.clone(),
                 revoked: line.revoked,

@@ -104,6 +104,14 @@ impl<'a> Wish<'a> {
                     .fix("write `ssh-ed25519 AAAA...` or `SHA256:...`")
             })?);
         }
+        let mut known = Vec::new();
+        for text in self.nodes {
+            known.push(HostKey::parse(text).ok_or_else(|| {
+                say("host-key", format!("the .nodes file has a host key of {} that cannot be read", self.name))
+                    .because(super::shown(text))
+                    .fix("restore the file from git, or take that key out of it")
+            })?);
+        }
         let user = self.user.map(str::to_owned).or(asked.user).unwrap_or_else(|| options.local_user.clone());
         let port = self.port.or(asked.port).unwrap_or(22);
         let host = self.address.map(str::to_owned).or(asked.hostname).unwrap_or_else(|| self.alias.to_owned());
@@ -135,11 +143,7 @@ impl<'a> Wish<'a> {
             host,
             port,
             kex: self.ssh.kex.clone(),
-            known: Knowledge {
-                manifest: pins,
-                nodes: self.nodes.iter().filter_map(|text| HostKey::parse(text)).collect(),
-                files: Vec::new(),
-            },
+            known: Knowledge { manifest: pins, nodes: known, files: Vec::new() },
             known_hosts,
             host_keys,
             jump,
@@ -219,6 +223,12 @@ impl Resolved {
             .because(format!("tried {attempts} times; it says: {said}"))
             .because("sshd drops connections so when too many wait to log in (MaxStartups) or after failed logins")
             .fix(format!("check that sshd answers on {}, wait, or raise MaxStartups there", self.place()))
+    }
+
+    pub(super) fn stranger(&self, said: &str) -> LeftOut {
+        say("unreachable", format!("{} speaks no SSH", self.place()))
+            .because(format!("it says: {said}"))
+            .fix("check address and port; sshd also turns away so whom it has locked out for a while")
     }
 
     pub(super) fn broken(&self, why: &str) -> LeftOut {

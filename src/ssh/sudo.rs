@@ -123,7 +123,11 @@ pub fn refusal(node: &str, user: &str, ended: Ended, wrote: &str) -> LeftOut {
             &[&format!("add to sudoers on the node: Defaults:{user} !requiretty")],
         );
     }
-    if has("is not in the sudoers file") || has("may not run sudo") || has("is not allowed to") {
+    if has("is not in the sudoers file")
+        || has("may not run sudo")
+        || has("is not allowed to")
+        || has("I'm afraid I can't do that")
+    {
         return root(
             format!("{user} may not become root on {node}"),
             format!("sudoers does not let {user} run `sh` as root"),
@@ -133,7 +137,11 @@ pub fn refusal(node: &str, user: &str, ended: Ended, wrote: &str) -> LeftOut {
             ],
         );
     }
-    if has("password is required") || has("no password was provided") || has("no askpass") {
+    if has("password is required")
+        || has("interactive authentication is required")
+        || has("no password was provided")
+        || has("no askpass")
+    {
         return root(
             format!("sudo on {node} asks {user} for a password and none is given"),
             "`become_password` is not set".to_owned(),

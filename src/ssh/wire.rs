@@ -33,8 +33,13 @@ pub struct Terms {
 pub enum Broken {
     /// The host key is not trusted.
     HostKey(HostKey, Verdict),
-    /// The connection ended before the server said who it is; what it said instead.
-    BeforeBanner(String),
+    /// The connection ended before the server said who it is.
+    BeforeBanner {
+        /// What it said instead, or how the connection ended.
+        said: String,
+        /// It was merely closed, as a server does that is too busy: worth another try.
+        busy: bool,
+    },
     /// The server has no host key of a type that was asked for.
     NoKeyType,
     /// Anything else.

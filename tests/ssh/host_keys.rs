@@ -28,16 +28,19 @@ async fn a_changed_key_stops_before_any_login() {
     let mut by_nodes = target(ssh.clone());
     by_nodes.known = vec![other.host_key("ed25519")];
     assert!(refused(&server.connector(), &by_nodes).await.because.join("\n").contains(".nodes"));
+    by_nodes.known = vec!["ssh-ed25519 broken".to_owned()];
+    assert!(refused(&server.connector(), &by_nodes).await.what.contains("cannot be read"));
     ssh.host_key = vec![other.fingerprint("ed25519")];
     by_nodes = target(ssh.clone());
     by_nodes.known = vec![server.host_key("ed25519")];
     assert!(refused(&server.connector(), &by_nodes).await.because.join("\n").contains("the manifest"));
-    assert_eq!(server.logins_tried(), 0, "{}", server.log());
+    assert_eq!(server.logins_tried().await, 0, "{}", server.log());
     // The log shows logins at all: the right key gets one.
     ssh.host_key = vec![server.fingerprint("ed25519")];
     let link = open(&server.connector(), &target(ssh)).await;
     assert_eq!(link.host_key(), server.host_key("ed25519"));
-    assert!(server.logins_tried() > 0);
+    link.close().await;
+    assert!(server.logins_tried().await > 0);
 }
 
 #[tokio::test]
@@ -57,9 +60,9 @@ async fn the_known_type_is_asked_for() {
     server.known_hosts(&format!("[127.0.0.1]:{} {}\n", server.port, server.host_key("rsa")));
     assert_eq!(open(&server.connector(), &target(ssh.clone())).await.host_key(), server.host_key("rsa"));
     ssh.host_key = vec![format!("SHA256:{}", "A".repeat(43))];
-    let tried = server.logins_tried();
+    let tried = server.logins_tried().await;
     assert_eq!(refused(&server.connector(), &target(ssh)).await.kind, "host-key");
-    assert_eq!(server.logins_tried(), tried);
+    assert_eq!(server.logins_tried().await, tried);
 }
 
 #[tokio::test]
@@ -73,14 +76,30 @@ async fn hashed_and_revoked_entries_of_known_hosts() {
     let hashed = std::fs::read_to_string(&file).unwrap();
     assert!(hashed.starts_with("|1|"), "{hashed}");
     open(&server.connector(), &target(ssh.clone())).await;
-    let tried = server.logins_tried();
+    let mut pinned = ssh.clone();
+    pinned.host_key = vec![server.host_key("ed25519")];
+    let tried = server.logins_tried().await;
     server.known_hosts(&format!("{hashed}@revoked * {}\n", server.host_key("ed25519")));
     let why = refused(&server.connector(), &target(ssh.clone())).await;
     assert!(why.what.contains("revoked") && why.because.join(" ").contains("known_hosts:2"), "{why:?}");
+    let why = refused(&server.connector(), &target(pinned)).await;
+    assert!(why.what.contains("revoked"), "a revocation counts beside a pin too: {why:?}");
     server.known_hosts(&format!("@cert-authority * {}\n", server.host_key("ed25519")));
     let why = refused(&server.connector(), &target(ssh)).await;
     assert!(why.what.contains("not known"), "{why:?}");
-    assert_eq!(server.logins_tried(), tried);
+    assert_eq!(server.logins_tried().await, tried);
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_read_is_no_empty_file() {
+    let server = Server::start(&["ed25519"], "");
+    let mut ssh = server.ssh();
+    ssh.host_key.clear();
+    ssh.host_keys = Some(HostKeys::AcceptNew);
+    std::fs::create_dir_all(server.path("home/.ssh/known_hosts")).unwrap();
+    let why = refused(&server.connector(), &target(ssh)).await;
+    assert!(why.kind == "host-key" && why.what.contains("known_hosts cannot be read"), "{why:?}");
+    assert_eq!(server.logins_tried().await, 0);
 }
 
 #[tokio::test]

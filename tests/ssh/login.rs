@@ -2,7 +2,7 @@
 
 use std::process::{Child, Command, Stdio};
 
-use provision::ssh::{SshConnector, SshOptions};
+use provision::ssh::{SshConnector, SshOptions, Transport as _};
 
 use crate::server::*;
 
@@ -122,7 +122,8 @@ async fn a_wrong_key_lists_every_method_and_is_tried_once() {
     for start in starts {
         assert!(why.because.iter().any(|line| line.starts_with(start)), "{start}: {why:#?}");
     }
-    assert_eq!(server.log().matches("Failed publickey").count(), 1, "{}", server.log());
+    let log = server.whole_log().await;
+    assert_eq!(log.matches("Failed publickey").count(), 1, "{log}");
 }
 
 #[tokio::test]
@@ -139,16 +140,14 @@ async fn password_and_keyboard_interactive() {
         target.password = secret(PASSWORD);
         let link = open(&server.connector(), &target).await;
         assert_eq!(exec(&link, "id -un", false).await.1.text(), format!("{}\n", user.name));
-        assert!(server.log().contains(&format!("Accepted {word}")), "{}", server.log());
+        server.logged(&format!("Accepted {word}"), 1);
         target.password = secret("Wrong-Canary");
         let why = refused(&server.connector(), &target).await;
         assert_eq!(why.kind, "auth");
         assert!(!format!("{why:?}").contains("Canary"), "{why:?}");
-        assert_eq!(
-            server.log().matches(&format!("Failed {}", word.split('/').next().unwrap())).count(),
-            1,
-            "{}",
-            server.log()
-        );
+        link.close().await;
+        let log = server.whole_log().await;
+        let failed = format!("Failed {}", word.split('/').next().unwrap());
+        assert_eq!(log.matches(&failed).count(), 1, "{log}");
     }
 }

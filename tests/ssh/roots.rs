@@ -103,6 +103,24 @@ async fn a_password_that_sudo_asks_for() {
 }
 
 #[tokio::test]
+async fn sudo_with_a_terminal_of_its_own_takes_a_large_script() {
+    let user = User::make("pt", "/bin/sh");
+    let server = Server::start(&["ed25519"], "");
+    let line = "# 0123456789 0123456789 0123456789 0123456789 0123456789\n";
+    let text =
+        format!("{}id -u; head -c 3000000 /dev/zero | tr '\\0' x; echo trouble >&2; exit 4", line.repeat(40_000));
+    for rule in ["ALL", "NOPASSWD: ALL"] {
+        user.sudoers(&format!("Defaults:USER use_pty\nUSER ALL=(ALL) {rule}\n"));
+        let password = (rule == "ALL").then_some(PASSWORD);
+        let link = open(&server.connector(), &for_user(&server, &user, password)).await;
+        let (result, kept) = exec(&link, &text, true).await;
+        assert_eq!(result, Ok(Some(Exit::Status(4))), "{rule}: {}", String::from_utf8_lossy(&kept.err));
+        assert!(kept.out.starts_with(b"0\n") && kept.out.len() == 3_000_002, "{rule}: {}", kept.out.len());
+        assert_eq!(kept.err, b"trouble\n", "{rule}");
+    }
+}
+
+#[tokio::test]
 async fn a_wrong_password_counts_once_and_runs_nothing() {
     let user = User::make("wr", "/bin/sh");
     let server = Server::start(&["ed25519"], "");
@@ -146,6 +164,20 @@ async fn no_root_is_told_apart() {
     let link = open(&connector, &none).await;
     let (result, _) = exec(&link, "id -u", true).await;
     assert!(matches!(&result, Err(ExecError::NotRun(why)) if why.because.join("").contains("become")), "{result:?}");
+}
+
+#[tokio::test]
+async fn a_login_shell_that_talks_is_not_heard() {
+    let user = User::make("tk", "/bin/bash");
+    fs::write(format!("/home/{}/.bashrc", user.name), "echo Welcome; printf 'no newline'; echo Hello >&2\n").unwrap();
+    let server = Server::start(&["ed25519"], "");
+    user.sudoers("USER ALL=(ALL) NOPASSWD: ALL\n");
+    let link = open(&server.connector(), &for_user(&server, &user, None)).await;
+    for root in [false, true] {
+        let (result, kept) = exec(&link, "echo answer; echo trouble >&2", root).await;
+        assert_eq!(result, Ok(Some(Exit::Status(0))));
+        assert_eq!(kept.text(), "answer\n");
+    }
 }
 
 #[tokio::test]

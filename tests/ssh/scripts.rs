@@ -25,7 +25,7 @@ async fn output_status_and_signal() {
     // What comes after the exit status still counts.
     let (result, kept) = exec(&link, "(while kill -0 $$ 2>/dev/null; do :; done; echo late) & exit 0", true).await;
     assert_eq!((result, kept.text().as_str()), (Ok(Some(Exit::Status(0))), "late\n"));
-    assert_eq!(server.log().matches("Accepted publickey").count(), 1, "one login for all of it");
+    server.logged("Accepted publickey", 1);
     link.close().await;
     wait_for("the goodbye", || server.log().contains("Received disconnect"));
 }
@@ -55,11 +55,6 @@ async fn output_is_stopped_and_the_link_lives_on() {
     assert_eq!(result, Ok(None));
     assert!(kept.out.len() >= 64 << 20 && kept.out.len() < 65 << 20, "{}", kept.out.len());
     assert_eq!(exec(&link, "echo alive", true).await.1.text(), "alive\n");
-}
-
-fn children(pid: &str) -> Vec<String> {
-    let output = Command::new("ps").args(["-o", "pid=", "--ppid", pid]).output().unwrap();
-    String::from_utf8(output.stdout).unwrap().split_whitespace().map(str::to_owned).collect()
 }
 
 fn session_of(server: &Server) -> String {
@@ -155,7 +150,7 @@ async fn forty_at_once_to_one_sshd_that_drops_early() {
         let kex = one.await.unwrap().unwrap_or_else(|why| panic!("{why:#?}"));
         assert!(kex == "mlkem768x25519-sha256" || kex == "curve25519-sha256", "{kex}");
     }
-    assert_eq!(server.log().matches("Accepted publickey").count(), 40);
+    assert_eq!(server.whole_log().await.matches("Accepted publickey").count(), 40);
 }
 
 #[tokio::test]

@@ -162,9 +162,24 @@ impl Server {
         path
     }
 
+    /// Asserts that the log has a text so many times; it may be written a moment later than we see the effect.
+    pub fn logged(&self, text: &str, times: usize) {
+        wait_for(text, || self.log().matches(text).count() >= times);
+        assert_eq!(self.log().matches(text).count(), times, "{}", self.log());
+    }
+
+    /// The log once all connections have ended, so that their last lines are in it.
+    pub async fn whole_log(&self) -> String {
+        let pid = self.pid().to_string();
+        // On a thread of its own, so that our side of dropped connections can say goodbye meanwhile.
+        let ended = move || wait_for("the end of all connections", || children(&pid).is_empty());
+        tokio::task::spawn_blocking(ended).await.unwrap();
+        self.log()
+    }
+
     /// Connections that got as far as asking for a login.
-    pub fn logins_tried(&self) -> usize {
-        let log = self.log();
+    pub async fn logins_tried(&self) -> usize {
+        let log = self.whole_log().await;
         ["Accepted ", "Failed ", "Postponed ", "Invalid user ", "Accepted key "]
             .iter()
             .map(|word| log.matches(word).count())
@@ -174,9 +189,21 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
+        // Sessions outlive the listener, and would keep their user in use.
+        let mut pids = children(&self.pid().to_string());
+        let below: Vec<String> = pids.iter().flat_map(|pid| children(pid)).collect();
+        pids.extend(below);
         let _ = self.child.kill();
         let _ = self.child.wait();
+        for pid in pids {
+            let _ = Command::new("kill").args(["-9", &pid]).output();
+        }
     }
+}
+
+pub fn children(pid: &str) -> Vec<String> {
+    let output = Command::new("ps").args(["-o", "pid=", "--ppid", pid]).output().unwrap();
+    String::from_utf8(output.stdout).unwrap().split_whitespace().map(str::to_owned).collect()
 }
 
 pub fn public(path: &Path) -> String {
@@ -285,13 +312,11 @@ impl Drop for User {
     fn drop(&mut self) {
         let _ = fs::remove_file(format!("/etc/sudoers.d/{}", self.name));
         let _ = fs::remove_file(format!("/var/lib/sudo/lectured/{}", self.name));
-        // Session processes may outlive the connection for a moment.
-        for _ in 0..200 {
-            let gone = Command::new("userdel").args(["-r", &self.name]).output().unwrap();
-            if gone.status.success() || gone.status.code() == Some(6) {
-                break;
-            }
-            std::thread::sleep(Duration::from_millis(20));
+        // What still runs as this user was started by this test.
+        let rest = Command::new("ps").args(["-o", "pid=", "-u", &self.name]).output().unwrap();
+        for pid in String::from_utf8_lossy(&rest.stdout).split_whitespace() {
+            let _ = Command::new("kill").args(["-9", pid]).output();
         }
+        let _ = Command::new("userdel").args(["-rf", &self.name]).output();
     }
 }

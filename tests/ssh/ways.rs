@@ -37,8 +37,8 @@ async fn nodes_share_one_connection_to_their_jump_host() {
     assert_eq!(exec(&a, "echo a", true).await.1.text(), "a\n");
     assert_eq!(exec(&b, "echo b", true).await.1.text(), "b\n");
     assert_eq!(a.host_key(), node.host_key("ed25519"));
-    assert_eq!(jump.log().matches("Accepted publickey").count(), 1);
-    assert_eq!(node.log().matches("Accepted publickey").count(), 2);
+    jump.logged("Accepted publickey", 1);
+    node.logged("Accepted publickey", 2);
 }
 
 #[tokio::test]
@@ -47,7 +47,7 @@ async fn a_jump_host_is_checked_like_a_node() {
     change(&mut target, |ssh| ssh.jump[0].host_key = vec![node.host_key("ed25519")]);
     let why = refused(&node.connector(), &target).await;
     assert!(why.kind == "host-key" && why.what.contains("jump host"), "{why:?}");
-    assert_eq!((jump.logins_tried(), node.logins_tried()), (0, 0));
+    assert_eq!((jump.logins_tried().await, node.logins_tried().await), (0, 0));
     // Its refusal is final for all nodes behind it.
     change(&mut target, |ssh| {
         ssh.jump[0].host_key = vec![jump.host_key("ed25519")];
@@ -57,8 +57,8 @@ async fn a_jump_host_is_checked_like_a_node() {
     for _ in 0..3 {
         assert_eq!(refused(&connector, &target).await.kind, "auth");
     }
-    assert_eq!(jump.log().matches("Failed publickey").count(), 1);
-    assert_eq!(node.logins_tried(), 0);
+    assert_eq!(jump.whole_log().await.matches("Failed publickey").count(), 1);
+    assert_eq!(node.logins_tried().await, 0);
 }
 
 #[tokio::test]
@@ -101,7 +101,7 @@ async fn the_ssh_configuration_fills_what_the_manifest_leaves_open() {
     let connector = node.connector();
     let link = open(&connector, &target).await;
     assert_eq!(link.host_key(), node.host_key("ed25519"));
-    assert_eq!(jump.log().matches("Accepted publickey").count(), 1);
+    jump.logged("Accepted publickey", 1);
     assert!(connector.notes().join("\n").contains("StrictHostKeyChecking no"), "{:?}", connector.notes());
     // It is really ignored: an unknown host is not let in.
     std::fs::remove_file(node.path(&format!("known_{}", node.port))).unwrap();
@@ -129,6 +129,19 @@ async fn ends_before_sshd_are_told_apart() {
     assert_eq!(why.what, format!("no answer on 127.0.0.1 port {closed}: connection refused"));
     at.address = "no-such-name.invalid".to_owned();
     assert!(refused(&connector, &at).await.what.contains("has no address"));
+    let page = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut web = target(server.ssh());
+    change(&mut web, |ssh| ssh.port = Some(page.local_addr().unwrap().port()));
+    let once = std::thread::spawn(move || {
+        use std::io::Write as _;
+        let (mut stream, _) = page.accept().unwrap();
+        let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n");
+        let _ = stream.shutdown(std::net::Shutdown::Write);
+        let _ = std::io::copy(&mut stream, &mut std::io::sink());
+    });
+    let why = refused(&connector, &web).await;
+    once.join().unwrap();
+    assert!(why.what.contains("speaks no SSH") && why.because[0].contains("HTTP/1.1 400"), "{why:?}");
     // One that never says a word, and one that speaks another protocol.
     let mute = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut at = target(server.ssh());
