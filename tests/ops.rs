@@ -434,3 +434,30 @@ fn installed_packages_are_seen_under_every_shell() {
         converged(shell, &[&op]);
     }
 }
+
+#[test]
+fn a_reaction_is_remembered_until_it_was_carried_out() {
+    if Path::new("/run/systemd/system").exists() {
+        return; // Here it would succeed; the lab proves that side.
+    }
+    use provision::ops::Reaction;
+    let folder = tempfile::tempdir().unwrap();
+    let base = folder.path().join("base");
+    let reaction = Reaction::Restart("nosuch.service".to_owned());
+    let file = File::new(&path(folder.path(), "f"), Content::Bytes(b"x".to_vec()), Ownership::default())
+        .unwrap()
+        .triggering(vec!std::slice::from_ref(&reaction));
+    let question = render::pending_question(base.to_str().unwrap());
+    for id in ["1", "2"] {
+        let events = apply(SHELLS[0], &base, id, &[&file]);
+        let [.., NodeEvent::Failed { op: None, what, during, tail, .. }, NodeEvent::End { status: 1 }] = &events[..]
+        else {
+            panic!("{events:?}")
+        };
+        assert_eq!((what.as_ref(), during.as_str()), (Some(&reaction), "reaction"));
+        assert!(tail[0].contains("systemd does not run here"));
+        let (output, _, _) = run(SHELLS[0], &render::probe("", std::slice::from_ref(&question), "N"));
+        let seen = render::parse_frames(&output, "N").unwrap().seen;
+        assert_eq!(render::parse_pending(seen.answer("pending", "all").unwrap()), std::slice::from_ref(&reaction));
+    }
+}
