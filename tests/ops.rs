@@ -446,7 +446,7 @@ fn a_reaction_is_remembered_until_it_was_carried_out() {
     let reaction = Reaction::Restart("nosuch.service".to_owned());
     let file = File::new(&path(folder.path(), "f"), Content::Bytes(b"x".to_vec()), Ownership::default())
         .unwrap()
-        .triggering(vec!std::slice::from_ref(&reaction));
+        .triggering(vec![reaction.clone()]);
     let question = render::pending_question(base.to_str().unwrap());
     for id in ["1", "2"] {
         let events = apply(SHELLS[0], &base, id, &[&file]);
