@@ -392,3 +392,72 @@ proptest! {
         prop_assert_eq!(std::fs::read_to_string(folder.path().join("b")).unwrap(), joined);
     }
 }
+
+#[test]
+fn the_fingerprint_of_a_real_key_is_gpgs() {
+    let home = tempfile::tempdir().unwrap();
+    let gpg = |arguments: &[&str]| {
+        let output = Command::new("gpg").env("GNUPGHOME", home.path()).arg("--batch").args(arguments).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        output.stdout
+    };
+    gpg(&["--passphrase", "", "--quick-gen-key", "test@example.net", "rsa2048"]);
+    let listed = String::from_utf8(gpg(&["--list-keys", "--with-colons"])).unwrap();
+    let fingerprint =
+        listed.lines().find(|line| line.starts_with("fpr")).unwrap().split(':').nth(9).unwrap().to_owned();
+    let source = provision::ops::repository::Source {
+        uri: "https://example.net/apt".to_owned(),
+        suite: "/".to_owned(),
+        ..Default::default()
+    };
+    for key in [gpg(&["--armor", "--export"]), gpg(&["--export"])] {
+        assert!(provision::ops::repository::Repository::new("x", &key, &fingerprint, &source).is_ok());
+    }
+    Command::new("gpgconf").env("GNUPGHOME", home.path()).args(["--kill", "all"]).output().unwrap();
+}
+
+#[test]
+fn running_kernel_values_are_read_whole_under_every_shell() {
+    let wanted = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_rmem").unwrap();
+    let op = provision::ops::sysctl::Sysctl::new("net.ipv4.tcp_rmem", wanted.trim_end()).unwrap();
+    for shell in SHELLS {
+        converged(shell, &[&op]);
+    }
+}
+
+#[test]
+fn installed_packages_are_seen_under_every_shell() {
+    use provision::ops::package::{PackageWish, Packages};
+    let wish = |name: &str, present| PackageWish { name: name.to_owned(), version: None, hold: Some(false), present };
+    let op = Packages::new("x", vec![wish("dash", true), wish("libc6", true), wish("no-such-package", false)]).unwrap();
+    for shell in SHELLS {
+        converged(shell, &[&op]);
+    }
+}
+
+#[test]
+fn a_reaction_is_remembered_until_it_was_carried_out() {
+    if Path::new("/run/systemd/system").exists() {
+        return; // Here it would succeed; the lab proves that side.
+    }
+    use provision::ops::Reaction;
+    let folder = tempfile::tempdir().unwrap();
+    let base = folder.path().join("base");
+    let reaction = Reaction::Restart("nosuch.service".to_owned());
+    let file = File::new(&path(folder.path(), "f"), Content::Bytes(b"x".to_vec()), Ownership::default())
+        .unwrap()
+        .triggering(vec![reaction.clone()]);
+    let question = render::pending_question(base.to_str().unwrap());
+    for id in ["1", "2"] {
+        let events = apply(SHELLS[0], &base, id, &[&file]);
+        let [.., NodeEvent::Failed { op: None, what, during, tail, .. }, NodeEvent::End { status: 1 }] = &events[..]
+        else {
+            panic!("{events:?}")
+        };
+        assert_eq!((what.as_ref(), during.as_str()), (Some(&reaction), "reaction"));
+        assert!(tail[0].contains("systemd does not run here"));
+        let (output, _, _) = run(SHELLS[0], &render::probe("", std::slice::from_ref(&question), "N"));
+        let seen = render::parse_frames(&output, "N").unwrap().seen;
+        assert_eq!(render::parse_pending(seen.answer("pending", "all").unwrap()), std::slice::from_ref(&reaction));
+    }
+}

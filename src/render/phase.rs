@@ -2,7 +2,7 @@
 
 use crate::ops::{Check, Op, Pattern, Question, Reaction, Shell, WILD};
 
-use super::events::reaction_name;
+use super::events::{reaction_name, reaction_named};
 use super::{Argument, call, call_with, library, quote};
 
 /// One operation in a phase.
@@ -79,8 +79,8 @@ pub fn phase(script: &PhaseScript) -> Shell {
     for (index, op) in script.operations.iter().enumerate() {
         operation(&mut shell, index, op);
     }
-    for reaction in &script.pending {
-        shell.push(call("phase_pending", &[&reaction_name(reaction)]));
+    for name in script.pending.iter().map(reaction_name).filter(|name| reaction_named(name).is_some()) {
+        shell.push(call("phase_pending", &[&name]));
     }
     shell.text.push_str("phase_end\n}\nprovision_phase </dev/null\n");
     let mut loads = String::from("phase_loads() {\n:\n");
@@ -107,10 +107,14 @@ fn operation(shell: &mut Shell, index: usize, op: &OpScript) {
         }
     }
     shell.text.push_str(&format!("return 0\n}}\nmend_{index}() {{\n"));
+    // A reaction becomes the name of a file on the node: what is no unit's name never gets that far.
+    if op.reactions.iter().any(|reaction| reaction_named(&reaction_name(reaction)).is_none()) {
+        shell.push(call("refuse", &["a unit to restart has a name that systemd does not allow"]));
+    }
     shell.push(op.mend.clone());
     shell.text.push_str("}\n");
     let mut arguments = vec![index.to_string(), op.deadline.to_string()];
-    arguments.extend(op.reactions.iter().map(reaction_name));
+    arguments.extend(op.reactions.iter().map(reaction_name).filter(|name| reaction_named(name).is_some()));
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     shell.push(call("phase_operation", &arguments));
     if let Some(question) = &op.yields {
@@ -143,4 +147,25 @@ fn case_pattern(pattern: &Pattern) -> Option<String> {
     }
     let text = parts.join("*");
     Some(if text.is_empty() { "''".to_owned() } else { text })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_unit_name_with_a_path_never_becomes_a_file() {
+        let op = OpScript {
+            id: "x".to_owned(),
+            checks: Vec::new(),
+            mend: Shell::default(),
+            reactions: vec![Reaction::Restart("../../x".to_owned())],
+            yields: None,
+            deadline: 1,
+            hidden: false,
+        };
+        let mut shell = Shell::default();
+        operation(&mut shell, 0, &op);
+        assert!(shell.text.contains("refuse 'a unit") && !shell.text.contains("../.."), "{}", shell.text);
+    }
 }

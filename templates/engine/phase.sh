@@ -135,6 +135,7 @@ phase_end() {
     finish 0 ok
 }
 react_restart() {
+    [ -d /run/systemd/system ] || refuse "systemd does not run here: $1 cannot be restarted"
     if [ "$(systemctl show -p NeedDaemonReload --value -- "$1")" = yes ]; then systemctl daemon-reload; fi
     if systemctl is-active --quiet -- "$1" || systemctl is-enabled --quiet -- "$1"; then systemctl restart -- "$1"; fi
 }

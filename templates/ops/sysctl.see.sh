@@ -5,8 +5,8 @@ see_sysctl() {
         if [ ! -e "$sysctl_path" ]; then
             say sysctl "$1" && echo absent
         elif [ -r "$sysctl_path" ]; then
-            sysctl_value=
-            while read -r sysctl_part; do sysctl_value="$sysctl_value $sysctl_part"; done <"$sysctl_path"
+            # Not by `read`: a shell reads byte by byte, and these files give everything to the first read only.
+            sysctl_value=$(cat "$sysctl_path")
             # shellcheck disable=SC2086
             say sysctl "$1" && sysctl_join $sysctl_value
         fi
