@@ -120,7 +120,7 @@ fn plan_one<L>(
         return Err(LeftOut {
             kind: "root".to_owned(),
             what: "the login user is not root and may not become root".to_owned(),
-            because: vec!["the manifest does not say ssh.become: sudo".to_owned()],
+            because: vec!["the manifest says `become: none`".to_owned()],
             fix: vec!["write `become: sudo` under ssh, or log in as root".to_owned()],
         });
     }

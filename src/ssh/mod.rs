@@ -146,9 +146,9 @@ pub struct Target {
 }
 
 impl Target {
-    /// Whether the manifest lets us become root there.
+    /// Whether we may become root there: with sudo, unless the manifest says `become: none`.
     pub fn becomes_root(&self) -> bool {
-        self.ssh.ssh.r#become == Some(crate::manifest::model::Become::Sudo)
+        self.ssh.ssh.r#become != Some(crate::manifest::model::Become::None)
     }
 }
 
