@@ -4,6 +4,8 @@
 //! `manifests/lab.yaml` once, and then measures both in turn on 1, 10 and 50 of its nodes. Each side runs several times
 //! alternately; the medians are compared, since the machine also carries the nodes.
 
+#![expect(clippy::indexing_slicing, reason = "a benchmark that cannot go on ends")]
+
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,8 +1,9 @@
 # mend_file PATH OWNER GROUP MODE text|base64|keep CONTENT
 mend_file() {
     case $5 in
-    text) printf '%s' "$6" | put "$1" "$2" "$3" "$4" ;;
-    base64) printf '%s' "$6" | base64 -d | put "$1" "$2" "$3" "$4" ;;
+    # What printf says of a closed pipe would hide why put could not write.
+    text) printf '%s' "$6" 2>/dev/null | put "$1" "$2" "$3" "$4" ;;
+    base64) printf '%s' "$6" 2>/dev/null | base64 -d | put "$1" "$2" "$3" "$4" ;;
     *)
         if [ -e "$1" ] && [ ! -L "$1" ]; then
             [ -f "$1" ] || refuse "$1 is there and is no file: not replaced"

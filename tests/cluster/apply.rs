@@ -120,7 +120,7 @@ fn a_converged_node_costs_one_handshake_and_one_exec() {
                   systemctl restart ssh; journalctl --rotate >/dev/null 2>&1; date +%s.%N";
     let since = cluster.on("n1", set_up).exits(0).out;
     cluster.apply().exits(0).says("0 changed");
-    let log = cluster.on("n1", &format!("journalctl -u ssh --since @{} --no-pager", since.trim())).exits(0).out;
+    let log = cluster.on("n1", &format!("journalctl -t sshd --since @{} --no-pager", since.trim())).exits(0).out;
     // The question itself is one more connection and one more exec.
     assert_eq!(log.matches("Accepted publickey").count(), 2, "{log}");
     assert_eq!(log.matches("Starting session: command").count(), 2, "{log}");

@@ -4,6 +4,12 @@
 //! it down at the end, also when it fails.
 
 #![cfg(feature = "lab")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on fails, and clippy knows only `#[test]` functions as tests"
+)]
 
 mod apply;
 mod faults;

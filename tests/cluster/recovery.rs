@@ -1,9 +1,7 @@
 //! Lost links and killed controllers: what was started is finished once, and a rerun goes on.
 
-use std::process::{Command, Stdio};
-use std::time::Duration;
-
 use crate::support::{Cluster, Ran, kill_9, until};
+use std::process::{Command, Stdio};
 
 /// A wish whose command waits for a file, so that the test decides when a phase is in its middle.
 const WISH: &str = "version: 1
@@ -25,44 +23,50 @@ fn inside(cluster: &Cluster, node: &str) -> bool {
     cluster.on(node, "test -e /opt/inside").code == 0
 }
 
-fn nsenter(cluster: &Cluster, node: &str, arguments: &[&str]) {
-    let pid = cluster.node(node).pid.unwrap().to_string();
-    // The node's network is that of the process below the one that holds its namespaces.
-    let child = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
-    let child = child.split_whitespace().next().unwrap_or(&pid).to_owned();
-    let status = Command::new("nsenter").args(["--net", "-t", &child]).args(arguments).status().unwrap();
-    assert!(status.success(), "{arguments:?}");
-}
+/// Ends the processes of the login user's SSH sessions, from the outside.
+const KILL_SESSIONS: &str = "for p in /proc/[0-9]*; do \
+    [ \"$(cat $p/comm 2>/dev/null)\" = sshd ] && tr '\\0' ' ' <$p/cmdline | grep -q '^sshd: admin@' && kill -9 ${p#/proc/}; \
+    done; true";
 
 #[test]
 fn a_link_cut_in_the_middle_of_a_phase_costs_nothing() {
     let cluster = Cluster::up("t-link", 2, Some(WISH));
-    let child = spawn(&cluster);
-    until("n1 is inside the phase", || inside(&cluster, "n1"));
-    until("n2 is inside the phase", || inside(&cluster, "n2"));
-    // n2's own connection dies (its sshd session is killed), and for a while nothing can come back.
-    nsenter(
-        &cluster,
-        "n2",
-        &[
-            "nft",
-            "add table inet cut; add chain inet cut in { type filter hook input priority 0; }; add rule inet cut in tcp dport 22 reject with tcp reset",
-        ],
-    );
-    std::thread::sleep(Duration::from_secs(2));
-    nsenter(&cluster, "n2", &["nft", "delete table inet cut"]);
+    let said = cluster.lab.dir.join("stderr");
+    let mut command = cluster.command(&["apply", "--yes", "--progress", "plain"]);
+    let child = command.stdout(Stdio::piped()).stderr(std::fs::File::create(&said).unwrap()).spawn().unwrap();
+    until("both are inside the phase", || inside(&cluster, "n1") && inside(&cluster, "n2"));
+    // Nothing new can come in, and then n2's sessions die.
+    let rule = "add table inet cut; add chain inet cut in { type filter hook input priority 0; }; \
+                add rule inet cut in tcp dport 22 ct state new reject with tcp reset";
+    within(&cluster, "n2", &["nft", rule]);
+    within(&cluster, "n2", &["sh", "-c", KILL_SESSIONS]);
+    until("the loss is said", || std::fs::read_to_string(&said).unwrap().contains("n2: link lost"));
+    within(&cluster, "n2", &["nft", "delete table inet cut"]);
+    until("the link is said to be back", || std::fs::read_to_string(&said).unwrap().contains("n2: link is back"));
     for node in ["n1", "n2"] {
         cluster.on(node, "touch /opt/go").exits(0);
     }
-    let ran = Ran::of(child.wait_with_output().unwrap()).exits(0);
-    ran.says("link lost");
+    Ran::of(child.wait_with_output().unwrap()).exits(0);
     for node in ["n1", "n2"] {
         assert_eq!(cluster.on(node, "cat /opt/count").out, "ran\n", "{node}");
     }
-    cluster.apply().exits(0).says("0 changed");
-    // The log of the run is whole: it tells of the operation before and after the cut.
+    // The log of the run is whole: it tells of the phase from before the cut to its end, nothing twice.
     let log = log_of(&cluster, "n2");
-    assert!(log.contains("start") && log.contains("end"), "{log}");
+    assert_eq!(log.matches(" begin ").count(), 2, "{log}");
+    assert_eq!(log.matches(" end 0").count(), 2, "{log}");
+    cluster.apply().exits(0).says("0 changed");
+}
+
+/// Runs a command in a node's namespaces, without SSH.
+fn within(cluster: &Cluster, node: &str, arguments: &[&str]) {
+    let holder = cluster.node(node).pid.unwrap();
+    let child = |pid: u32| -> u32 {
+        let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+        children.split_whitespace().next().unwrap().parse().unwrap()
+    };
+    let inner = child(holder).to_string();
+    let status = Command::new("nsenter").args(["--net", "--pid", "--mount", "-t", &inner]).args(arguments).status();
+    assert!(status.unwrap().success(), "{arguments:?}");
 }
 
 fn log_of(cluster: &Cluster, node: &str) -> String {
