@@ -105,10 +105,9 @@ fn operation(shell: &mut Shell, index: usize, op: &OpScript) {
         } else {
             let wanted = call("wanted", &[&wanted_words(check)]).text.replacen("wanted ", "wanted=", 1);
             let wanted = wanted.trim_end();
-            shell.text.push_str(&format!(
-                "case $answer in {}) ;; *)\n{wanted}\nreturn 1 ;; esac\n",
-                patterns.join(" | ")
-            ));
+            shell
+                .text
+                .push_str(&format!("case $answer in {}) ;; *)\n{wanted}\nreturn 1 ;; esac\n", patterns.join(" | ")));
         }
     }
     shell.text.push_str(&format!("return 0\n}}\nmend_{index}() {{\n"));

@@ -62,6 +62,7 @@ start_run() {
             fi
         done
     fi
-    setsid ${PROVISION_SHELL:-sh} "$folder/script" >/dev/null 2>&1 &
+    # Somebody has to wait for the script: where process 1 takes its time, its death would be seen late.
+    setsid sh -c '${PROVISION_SHELL:-sh} "$1" & wait' sh "$folder/script" >/dev/null 2>&1 &
     echo started
 }

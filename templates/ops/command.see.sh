@@ -15,6 +15,7 @@ command_as() {
         printf '%s\n' "$2" | sh -c 'script=$(cat; printf x); exec </dev/null; eval "${script%x}"'
     elif command -v runuser >/dev/null; then
         # The name holds nothing but letters, digits, `_`, `-` and `.`.
+        command_home=
         eval "command_home=~$1"
         printf '%s\n' "$2" | HOME=$command_home USER=$1 LOGNAME=$1 runuser -u "$1" -- sh -c 'script=$(cat; printf x); exec </dev/null; eval "${script%x}"'
     else
