@@ -65,7 +65,11 @@ put() {
     umask 077
     set -C
     trap 'rm -f -- "$put_temporary"' EXIT
-    exec 9>"$put_temporary"
+    # The second try is only to learn why; `command` keeps the shell alive until then.
+    if ! command exec 9>"$put_temporary"; then
+        put_said=$( (: >"$put_temporary") 2>&1) || :
+        refuse "$put_path is not written: ${put_said##*: }"
+    fi
     set +C
     umask 022
     put_said=$(
@@ -141,6 +145,6 @@ unit_begin() {
         esac
     fi
     journalctl --no-pager -q -n 12 -o cat -u "$2" 2>/dev/null || :
-    unit_why=$(systemctl show -p Result -p ExecMainStatus -p LoadError -- "$2" | tr '\n' ' ')
+    unit_why=$(systemctl show -p Result -p ExecMainStatus -- "$2" | tr '\n' ' ')
     refuse "the unit $2 does not run: ${unit_why% }"
 }

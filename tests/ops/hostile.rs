@@ -29,7 +29,7 @@ fn block(path: &str) -> Block {
 
 #[test]
 fn a_users_link_never_makes_root_read_or_write_elsewhere() {
-    for sh in SHELLS {
+    every_shell(|sh| {
         let (folder, theirs) = users_folder();
         let base = folder.path().join("base");
         let secret = path(folder.path(), "shadow");
@@ -59,7 +59,7 @@ fn a_users_link_never_makes_root_read_or_write_elsewhere() {
         let output =
             Command::new("sh").args(["-c", &format!("ls -A {etc}; stat -c '%u %a' {secret}; ls -A {theirs}")]).output();
         assert_eq!(String::from_utf8_lossy(&output.unwrap().stdout), "0 600\nd\nkeys\n");
-    }
+    });
 }
 
 #[test]
@@ -111,6 +111,21 @@ fn pipes_and_devices_are_not_opened() {
 }
 
 #[test]
+fn what_cannot_be_made_says_why() {
+    every_shell(|sh| {
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path().join("base");
+        let file = File::new("/proc/sys/x", Content::Bytes(b"x".to_vec()), Ownership::default()).unwrap();
+        let said = refused(&apply(sh, &base, "1", &[&file]));
+        assert!(said.starts_with("/proc/sys/x is not written: ") && !said.contains("script"), "{said}");
+        let kernel = provision::ops::sysctl::Sysctl::new("kernel.pid_max", "nonsense").unwrap();
+        let said = refused(&apply(sh, &base, "2", &[&kernel]));
+        assert!(said.starts_with("the kernel refused kernel.pid_max = nonsense: "), "{said}");
+        assert!(said.ends_with("Invalid argument"), "{said}");
+    });
+}
+
+#[test]
 fn a_full_disk_leaves_what_was_there_and_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let small = path(folder.path(), "small");
@@ -154,7 +169,7 @@ fn a_full_disk_leaves_what_was_there_and_says_so() {
 
 #[test]
 fn a_producer_that_dies_leaves_the_old_content() {
-    for sh in SHELLS {
+    every_shell(|sh| {
         let folder = tempfile::tempdir().unwrap();
         let file = path(folder.path(), "f");
         std::fs::write(&file, "old").unwrap();
@@ -185,7 +200,7 @@ fn a_producer_that_dies_leaves_the_old_content() {
             assert_eq!(std::fs::read_to_string(&file).unwrap(), "old");
         }
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "no temporary file is left");
-    }
+    });
 }
 
 #[test]
@@ -213,7 +228,7 @@ fn blocks_that_were_tampered_with() {
         ("a\nold\n# END provision x\nb\n", None),
         ("# BEGIN provision x\n# BEGIN provision x\n# END provision x\n", None),
     ];
-    for sh in SHELLS {
+    every_shell(|sh| {
         let folder = tempfile::tempdir().unwrap();
         let file = path(folder.path(), "f");
         let block = block(&file);
@@ -229,12 +244,12 @@ fn blocks_that_were_tampered_with() {
                 assert_eq!(std::fs::read_to_string(&file).unwrap(), *before);
             }
         }
-    }
+    });
 }
 
 #[test]
 fn commands_of_the_user_stay_in_their_own_shell() {
-    for sh in SHELLS {
+    every_shell(|sh| {
         let folder = tempfile::tempdir().unwrap();
         let base = folder.path().join("base");
         shell(&format!("chmod 777 {}", folder.path().display()));
@@ -282,7 +297,7 @@ fn commands_of_the_user_stay_in_their_own_shell() {
         shell(
             "for p in /proc/[0-9]*; do if [ \"$(tr '\\0' ' ' <$p/cmdline 2>/dev/null)\" = 'sleep 30 ' ] && [ \"$(readlink $p/cwd)\" = / ]; then kill ${p#/proc/}; fi; done",
         );
-    }
+    });
 }
 
 #[test]
