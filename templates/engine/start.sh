@@ -39,19 +39,25 @@ start_alive() {
     shift 19
     [ "$1" = "$old_start" ]
 }
-# start_write FILE TEXT: the second try is only to learn why the first failed.
+# start_write FILE TEXT: all at once, for another start of the same phase may be reading it. The second try is only to
+# learn why the first failed.
 start_write() {
-    if printf '%s' "$2" 2>/dev/null >"$1"; then return; fi
-    said=$(printf '%s' "$2" | dd status=none conv=fsync of="$1" 2>&1)
+    if printf '%s' "$2" 2>/dev/null >"$1.$$" && mv -f "$1.$$" "$1"; then return; fi
+    # The other start was faster, and its script has its secrets; what is left of them goes when it ends.
+    if [ -e "$folder/pid" ]; then
+        rm -f -- "$1.$$"
+        echo already
+        exit 0
+    fi
+    said=$(printf '%s' "$2" | dd status=none conv=fsync of="$1.$$" 2>&1)
     rm -rf -- "$folder"
     start_fail "cannot write $1: ${said##*: }"
 }
 start_payload() { start_write "$folder/payload/$1" "$2"; }
 start_run() {
-    start_write "$folder/script.new" "$1"
     # Given up when the disk fills, so that the failure can still be written down.
     start_write "$folder/reserve" "$(printf '%65536s' '')"
-    mv -f "$folder/script.new" "$folder/script" || start_fail "cannot make $folder/script"
+    start_write "$folder/script" "$1"
     if [ -d /run/systemd/system ]; then
         for collect in --collect ''; do
             # shellcheck disable=SC2086

@@ -323,3 +323,23 @@ fn the_place_for_runs_is_roots_and_no_link_and_old_secrets_go() {
     applied(&apply(SHELLS[0], &base, "35", &[&file]));
     assert!(base.join("runs/34z").exists() && !base.join("runs/34z/payload").exists());
 }
+
+#[test]
+fn started_twice_at_once_it_runs_once() {
+    every_shell(|sh| {
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path().join("base");
+        let log = path(folder.path(), "log");
+        let secret = format!("echo \"$$ {}\" >>{log}; echo failed; false", "s".repeat(20_000));
+        let once = provision::ops::command::Command::new("once", "false", &secret, "root", true).unwrap();
+        let text = render::start(base.to_str().unwrap(), "1", &phase_script(&base, "1", &[&once]));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| assert_eq!(run(sh, &text).2, Some(0)));
+            }
+        });
+        refused(&follow(sh, &base, "1"));
+        let log = std::fs::read_to_string(log).unwrap();
+        assert_eq!((log.lines().count(), log.matches('s').count()), (1, 20_000));
+    });
+}
