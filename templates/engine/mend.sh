@@ -68,7 +68,8 @@ put() {
     # The second try is only to learn why; `command` keeps the shell alive until then.
     if ! command exec 9>"$put_temporary"; then
         put_said=$( (: >"$put_temporary") 2>&1) || :
-        refuse "$put_path is not written: ${put_said##*: }"
+        put_said=${put_said##*: }
+        refuse "$put_path is not written: ${put_said:-something came under the name ${put_temporary#./} beside it}"
     fi
     set +C
     umask 022

@@ -12,7 +12,11 @@ apt_wait() {
             [ -e "$lock" ] || continue
             lock_inode=$(stat -c %i -- "$lock")
             while read -r _ _ _ _ lock_pid lock_file _; do
-                if [ "${lock_file##*:}" = "$lock_inode" ]; then apt_holders="$apt_holders $lock_pid"; fi
+                [ "${lock_file##*:}" = "$lock_inode" ] || continue
+                # Another file system may have a file of the same number.
+                case $(ls -l "/proc/$lock_pid/fd" 2>/dev/null) in
+                *"-> $lock"*) apt_holders="$apt_holders $lock_pid" ;;
+                esac
             done </proc/locks
         done
         [ "$apt_holders" ] || return 0
