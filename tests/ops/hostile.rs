@@ -15,6 +15,15 @@ fn shell(script: &str) {
     assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
+/// Unmounts in the end, also after a failure.
+struct Mounted(String);
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
 /// A folder that user games owns, below one that everybody may enter.
 fn users_folder() -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().unwrap();
@@ -130,6 +139,7 @@ fn a_full_disk_leaves_what_was_there_and_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let small = path(folder.path(), "small");
     shell(&format!("mkdir {small}; mount -t tmpfs -o size=256k none {small}"));
+    let _mounted = Mounted(small.clone());
     let base = folder.path().join("base");
     for sh in SHELLS {
         let name = format!("{small}/f");
@@ -163,7 +173,6 @@ fn a_full_disk_leaves_what_was_there_and_says_so() {
     // The line that no longer fitted stands there half, and then whole.
     let events: Vec<NodeEvent> =
         String::from_utf8(output).unwrap().lines().filter_map(render::parse_event_line).collect();
-    shell(&format!("umount {small}"));
     assert!(refused(&events).starts_with('x'), "{events:?}");
 }
 
@@ -259,7 +268,7 @@ fn commands_of_the_user_stay_in_their_own_shell() {
             provision::ops::command::Command::new(name, &check, &format!("{apply}\n:"), user, false).unwrap()
         };
         let a = command("a", &format!("touch {}; set -f; cd /; trap '' TERM; exit", done("a")), "root");
-        let daemon = command("daemon", &format!("sleep 30 & touch {}", done("daemon")), "root");
+        let daemon = command("daemon", &format!("sleep 30 & echo $! >{}", done("daemon")), "root");
         let stdin = command("stdin", &format!("cat; touch {}", done("stdin")), "root");
         let user = command(
             "user",
@@ -294,9 +303,7 @@ fn commands_of_the_user_stay_in_their_own_shell() {
         let said = refused(&follow(sh, &base, "4"));
         assert!(said.starts_with("after the change it is \"link /nowhere\"; wanted is \"file * * * "), "{said}");
         // The daemon outlives the phase here; it is ours to end.
-        shell(
-            "for p in /proc/[0-9]*; do if [ \"$(tr '\\0' ' ' <$p/cmdline 2>/dev/null)\" = 'sleep 30 ' ] && [ \"$(readlink $p/cwd)\" = / ]; then kill ${p#/proc/}; fi; done",
-        );
+        shell(&format!("kill $(cat {})", done("daemon")));
     });
 }
 
