@@ -15,6 +15,9 @@ use crate::ssh::{Connector, ExecError, Exit, Flow, Output, Script, Target, Trans
 /// Cap on what the events of one phase may amount to.
 const EVENT_BYTES: u64 = 64 * 1024 * 1024;
 
+/// Cap on one line of it, well above what our script writes.
+const LINE_BYTES: usize = 1024 * 1024;
+
 /// A phase that runs, or is to be started, on a node.
 pub struct Phase {
     /// Its folder's name under `runs/` on the node.
@@ -324,10 +327,10 @@ impl Output for Lines<'_> {
                 return Flow::Stop;
             }
         }
-        if self.offset + self.partial.len() as u64 > EVENT_BYTES {
+        if self.partial.len() > LINE_BYTES || self.offset > EVENT_BYTES {
             self.ended = Some(Ended::Failed {
                 at: self.current(),
-                what: "it wrote more than 64 MiB of events and is not believed".to_owned(),
+                what: "it wrote endless events and is not believed".to_owned(),
             });
             return Flow::Stop;
         }
