@@ -307,7 +307,7 @@ fn failure(during: &str, status: i32, tail: &[String]) -> String {
     let last = tail.iter().rev().find(|line| !line.trim().is_empty());
     let reason = last.map_or_else(String::new, |line| format!(": {}", line.trim()));
     match during {
-        "observe" => "it ran, but what was wanted is still not there".to_owned(),
+        "observe" => format!("it ran, but what was wanted is still not there{reason}"),
         "deadline" => format!("it did not end within its deadline and was stopped{reason}"),
         _ => format!("exit status {status}{reason}"),
     }
