@@ -86,7 +86,8 @@ put() {
     )
     if [ "$put_said" != whole ]; then
         case $put_said in
-        *'dd: '*) put_said=${put_said##*dd: } put_said=${put_said##*: } ;;
+        # What the producer says of its closed pipe comes after, and is not the cause.
+        *'dd: '*) put_said=${put_said##*dd: } put_said=${put_said%%"$nl"*} put_said=${put_said##*: } ;;
         esac
         refuse "$put_path is not written: ${put_said:-its new content broke off}"
     fi

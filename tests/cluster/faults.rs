@@ -91,7 +91,7 @@ fn broken_nodes_are_named_and_the_others_go_on() {
     problem(&report, "n7", "left-out", &[]);
     problem(&report, "n8", "failed", &["/srv/full/big", "space"]);
     problem(&report, "n9", "failed", &["no-such-package-xyzzy"]);
-    problem(&report, "n10", "left-out", &["n10"]);
+    problem(&report, "n10", "left-out", &["no SSH on", "silence"]);
     problem(&report, "n11", "failed", &["/etc/healthy"]);
     // Nothing half-written.
     assert_eq!(cluster.on("n8", "ls -A /srv/full").out, "");
