@@ -222,11 +222,16 @@ impl Bench<'_> {
             child.stdin.take().ok_or("no stdin")?.write_all(command.as_bytes())?;
             let output = child.wait_with_output()?;
             let text = String::from_utf8_lossy(&output.stdout).into_owned();
-            if text.lines().count() == lines { Ok(text) } else { Err(format!("{}: {}", node.name, said(&output)).into()) }
+            if text.lines().count() == lines {
+                Ok(text)
+            } else {
+                Err(format!("{}: {}", node.name, said(&output)).into())
+            }
         };
         let sums = note(&format!("sha256sum {files}"), FILES.len())?;
         let modes = note(&format!("{MODES} {all}"), FILES.len() + OTHERS.len())?;
-        let time = note("systemctl is-active chrony systemd-timesyncd | grep -x active", 1).map(|_| "systemd-timesyncd")?;
+        let time =
+            note("systemctl is-active chrony systemd-timesyncd | grep -x active", 1).map(|_| "systemd-timesyncd")?;
         Ok(format!(
             "fail() {{ echo \"differs: $1\"; exit 1; }}
 sha256sum --check --status --strict <<'SUMS' || fail files
