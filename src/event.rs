@@ -52,6 +52,13 @@ pub enum Event {
         /// Why.
         why: LeftOut,
     },
+    /// A connection is open: what was used for it.
+    Connected {
+        /// The node.
+        node: String,
+        /// `admin, mlkem768x25519-sha256, ssh-ed25519`.
+        how: String,
+    },
     /// A node answered the probe; `changes` operations differ.
     NodeProbed {
         /// The node.

@@ -13,6 +13,9 @@ use provision::ops::{
 use provision::render::{self, NodeEvent, OpScript, PhaseScript};
 use provision::secret::Secret;
 
+#[path = "ops/hostile.rs"]
+mod hostile;
+
 const SHELLS: &[&[&str]] = &[&["dash"], &["bash", "--posix"], &["bash"], &["busybox", "sh"]];
 
 fn run(shell: &[&str], script: &str) -> (Vec<u8>, String, Option<i32>) {

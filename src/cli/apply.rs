@@ -73,8 +73,8 @@ async fn apply(session: &Session, saved: Option<&Plan>, arguments: &Arguments, c
         manifest: session.manifest.clone(),
         nodes: session.selected.iter().map(|node| node.name.clone()).collect(),
     };
-    let (context, listener) = listen(&arguments.contact, common, &cancel, None);
-    context.say(started.clone());
+    let (context, listener) = listen(&arguments.contact, common, &cancel, &session.wish.secrets, None);
+    context.say(session.asking());
     let planned = survey::plan(session, std::sync::Arc::clone(&client), true, &context).await;
     drop(context);
     listener.end().await;
@@ -104,7 +104,7 @@ async fn apply(session: &Session, saved: Option<&Plan>, arguments: &Arguments, c
     } else {
         None
     };
-    let (context, listener) = listen(&arguments.contact, common, &cancel, folder);
+    let (context, listener) = listen(&arguments.contact, common, &cancel, &session.wish.secrets, folder);
     tell_survey(&started, &plan, &context);
     let info =
         RunInfo { id: id.clone(), by, manifest: session.inputs.get(&session.manifest).cloned().unwrap_or_default() };

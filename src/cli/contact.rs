@@ -13,8 +13,9 @@ use super::session::Contact;
 use super::{Common, Progress as Mode};
 use crate::diag::ExitCode;
 use crate::event::Event;
-use crate::exec::{Context, Deadlines};
+use crate::exec::Context;
 use crate::manifest::model::HostKeys;
+use crate::secret::Secrets;
 use crate::ssh::{AskHostKey, Question, SshConnector, SshOptions};
 use crate::state::runs::RunFolder;
 use crate::ui;
@@ -46,6 +47,7 @@ pub fn listen(
     contact: &Contact,
     common: &Common,
     cancel: &CancellationToken,
+    secrets: &Secrets,
     folder: Option<RunFolder>,
 ) -> (Context, Listener) {
     let (events, event_receiver) = unbounded_channel();
@@ -55,12 +57,13 @@ pub fn listen(
         Mode::Plain => progress::Mode::Plain,
         Mode::None => progress::Mode::None,
     };
-    let task = tokio::spawn(take(Progress::new(mode), event_receiver, log_receiver, folder));
+    let task = tokio::spawn(take(Progress::new(mode).verbose(common.verbose), event_receiver, log_receiver, folder));
     let context = Context {
         events,
         logs,
         cancel: cancel.clone(),
-        deadlines: Deadlines::default(),
+        deadlines: contact.deadlines(),
+        secrets: secrets.values().cloned().collect(),
         max_parallel: usize::try_from(contact.max_parallel).unwrap_or(64),
     };
     (context, Listener { task })

@@ -63,7 +63,7 @@ pub fn run(arguments: &Arguments, common: &Common) -> ExitCode {
     block_on(async {
         let cancel = on_interrupt();
         let quiet = Common { progress: super::Progress::None, ..common.clone() };
-        let (context, listener) = listen(&arguments.contact, &quiet, &cancel, None);
+        let (context, listener) = listen(&arguments.contact, &quiet, &cancel, &crate::secret::Secrets::new(), None);
         let beside = Places::of(arguments.manifest.as_deref().unwrap_or("cluster.yaml")).beside;
         let client = client(&beside);
         let results = survey(Arc::clone(&client), targets, Arc::new(FactsAsker), false, context).await;

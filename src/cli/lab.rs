@@ -3,8 +3,9 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 
+use super::{Common, Format};
 use crate::diag::ExitCode;
 use crate::lab::{self, LabError, NodeStatus, Options};
 
@@ -40,28 +41,19 @@ enum LabCommand {
     },
     /// One line a node: address, whether it runs, whether sshd answers, for how long
     Status {
-        /// How to print it
-        #[arg(long, value_enum, default_value = "human")]
-        format: Format,
         /// Another cluster beside the usual one
         #[arg(long, hide = true, default_value = "lab")]
         name: String,
     },
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    Human,
-    Json,
-}
-
 /// Runs one of its commands.
 #[must_use]
-pub fn run(arguments: &LabArguments) -> ExitCode {
+pub fn run(arguments: &LabArguments, common: &Common) -> ExitCode {
     let result = match &arguments.command {
         LabCommand::Up { nodes, manifest, name } => up(*nodes, manifest.clone(), name),
         LabCommand::Down { purge, name } => down(*purge, name),
-        LabCommand::Status { format, name } => status(*format, name),
+        LabCommand::Status { name } => status(common.format, name),
     };
     result.unwrap_or_else(|error| {
         talk(&format!("error: {error}"));

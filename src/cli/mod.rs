@@ -39,11 +39,14 @@ const EXAMPLES: &str = "Examples:
   provision plan cluster.yaml           what would change, as diffs
   provision apply cluster.yaml --yes    do it; a second time changes nothing
 
-Exit codes: 0 done · 1 a node failed · 2 usage or manifest error · 3 incompatible · 4 changes pending ·
-5 a node was left out · 130 interrupted";
+Exit codes:
+  0 done                         4 changes pending
+  1 a node failed                5 a node was left out
+  2 usage or manifest error    130 interrupted";
 
 /// Options of every command.
 #[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Output")]
 pub struct Common {
     /// How answers are written to standard output
     #[arg(long, global = true, value_enum, default_value_t = Format::Human)]
@@ -118,7 +121,7 @@ pub fn main() -> ProcessExit {
         Command::Log(arguments) => log::run(&arguments, common),
         Command::Schema(arguments) => schema::run(&arguments),
         #[cfg(feature = "lab")]
-        Command::Lab(arguments) => lab::run(&arguments),
+        Command::Lab(arguments) => lab::run(&arguments, common),
     };
     ProcessExit::from(ExitCode::number(code))
 }

@@ -6,7 +6,6 @@ use super::contact::{self, block_on, client, listen, on_interrupt};
 use super::session::{self, Contact, Refused};
 use super::{Common, Format, survey};
 use crate::diag::ExitCode;
-use crate::event::Event;
 use crate::plan::Plan;
 use crate::ui;
 
@@ -41,14 +40,9 @@ pub fn run(arguments: &Arguments, common: &Common) -> ExitCode {
     };
     block_on(async {
         let cancel = on_interrupt();
-        let (context, listener) = listen(&arguments.contact, common, &cancel, None);
+        let (context, listener) = listen(&arguments.contact, common, &cancel, &session.wish.secrets, None);
         let client = client(&session.places.beside);
-        context.say(Event::RunStarted {
-            run: "plan".to_owned(),
-            by: String::new(),
-            manifest: session.manifest.clone(),
-            nodes: session.selected.iter().map(|node| node.name.clone()).collect(),
-        });
+        context.say(session.asking());
         let planned = survey::plan(&session, Arc::clone(&client), false, &context).await;
         drop(context);
         listener.end().await;

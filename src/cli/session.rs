@@ -4,11 +4,14 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 
 use super::{Common, Format, secrets};
 use crate::diag::{ExitCode, Finding};
+use crate::event::Event;
+use crate::exec::Deadlines;
 use crate::identity::Identities;
 use crate::manifest::{self, codes, model};
 use crate::nodeset::Nodeset;
@@ -26,9 +29,39 @@ pub struct Contact {
     /// How many nodes are worked on at once
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
     pub max_parallel: u32,
+    /// Seconds that something may take: probe=60, commands=7200; also reconnect, base, trust, packages, files, services
+    #[arg(long, value_name = "NAME=SECONDS", value_parser = deadline)]
+    pub deadline: Vec<(String, Duration)>,
     /// Let `${file:PATH}` read here too, outside the manifest's folder
     #[arg(long, value_name = "PATH")]
     pub allow_file: Vec<PathBuf>,
+}
+
+impl Contact {
+    /// The deadlines with what the command line replaces.
+    pub fn deadlines(&self) -> Deadlines {
+        let mut deadlines = Deadlines::default();
+        for (name, value) in &self.deadline {
+            deadlines.set(name, *value);
+        }
+        deadlines
+    }
+}
+
+/// What may have a deadline of its own on the command line.
+const DEADLINES: [&str; 8] = ["probe", "reconnect", "base", "trust", "packages", "files", "services", "commands"];
+
+fn deadline(text: &str) -> Result<(String, Duration), String> {
+    let (name, seconds) = text.split_once('=').ok_or("write it as NAME=SECONDS")?;
+    if !DEADLINES.contains(&name) {
+        return Err(format!("{name} has no deadline; these have: {}", DEADLINES.join(", ")));
+    }
+    let seconds: u32 = seconds.parse().map_err(|_| "SECONDS is a whole number")?;
+    if seconds == 0 {
+        Err("SECONDS is at least 1".to_owned())
+    } else {
+        Ok((name.to_owned(), Duration::from_secs(seconds.into())))
+    }
 }
 
 /// A manifest ready to be worked with.
@@ -156,6 +189,16 @@ fn side_files(manifest: &model::Manifest, places: &Places) -> Result<Side, Vec<F
 }
 
 impl Session {
+    /// The event that begins asking, before there is a run.
+    pub fn asking(&self) -> Event {
+        Event::RunStarted {
+            run: String::new(),
+            by: String::new(),
+            manifest: self.manifest.clone(),
+            nodes: self.selected.iter().map(|node| node.name.clone()).collect(),
+        }
+    }
+
     /// The node as SSH sees it.
     pub fn target(&self, node: &model::Node) -> Target {
         let ssh = &node.settings.ssh;

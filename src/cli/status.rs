@@ -28,7 +28,7 @@ pub fn run(arguments: &Arguments, common: &Common) -> ExitCode {
     block_on(async {
         let cancel = on_interrupt();
         let quiet = Common { progress: super::Progress::None, ..common.clone() };
-        let (context, listener) = listen(&arguments.contact, &quiet, &cancel, None);
+        let (context, listener) = listen(&arguments.contact, &quiet, &cancel, &session.wish.secrets, None);
         let client = client(&session.places.beside);
         let planned = survey::plan(&session, Arc::clone(&client), false, &context).await;
         drop(context);

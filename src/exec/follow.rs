@@ -15,6 +15,9 @@ use crate::ssh::{Connector, ExecError, Exit, Flow, Output, Script, Target, Trans
 /// Cap on what the events of one phase may amount to.
 const EVENT_BYTES: u64 = 64 * 1024 * 1024;
 
+/// Cap on one line of it, well above what our script writes.
+const LINE_BYTES: usize = 1024 * 1024;
+
 /// A phase that runs, or is to be started, on a node.
 pub struct Phase {
     /// Its folder's name under `runs/` on the node.
@@ -47,7 +50,7 @@ pub enum Ended {
     Interrupted,
 }
 
-/// Starts (if need be) and follows a phase to its end; `on_yield` gets what operations yield, as it comes.
+/// Starts (if need be) and follows a phase to its end, and says how many operations it changed; `on_yield` gets what operations yield, as it comes.
 pub async fn phase<C: Connector>(
     connector: &C,
     target: &Target,
@@ -55,7 +58,7 @@ pub async fn phase<C: Connector>(
     phase: &Phase,
     context: &Context,
     on_yield: &(dyn Fn(&str, &str) + Send + Sync),
-) -> Ended {
+) -> (Ended, usize) {
     let node = target.node.as_str();
     context.say(Event::PhaseStarted {
         node: node.to_owned(),
@@ -91,7 +94,7 @@ pub async fn phase<C: Connector>(
     if ended != Ended::Interrupted && !matches!(ended, Ended::Lost(_)) {
         context.say(Event::PhaseDone { node: node.to_owned(), phase: phase.name.clone(), ok: ended == Ended::Well });
     }
-    ended
+    (ended, lines.changed)
 }
 
 enum Step {
@@ -192,6 +195,7 @@ struct Lines<'a> {
     /// Bytes of whole lines taken so far: where a reconnect reads on.
     offset: u64,
     partial: Vec<u8>,
+    changed: usize,
     running: Option<usize>,
     failed: Option<(String, String)>,
     ended: Option<Ended>,
@@ -212,6 +216,7 @@ impl<'a> Lines<'a> {
             on_yield,
             offset: 0,
             partial: Vec::new(),
+            changed: 0,
             running: None,
             failed: None,
             ended: None,
@@ -236,38 +241,47 @@ impl<'a> Lines<'a> {
         self.running.map_or_else(|| format!("phase {}", self.phase.name), |index| self.op(index))
     }
 
+    /// Appends to the node's log in the run folder.
+    fn log(&self, text: &str) {
+        let _ = self.context.logs.send((self.node.to_owned(), format!("{text}\n")));
+    }
+
     fn line(&mut self, line: &str) {
         let Some(event) = render::parse_event_line(line) else { return };
         let node = self.node.to_owned();
         match event {
-            NodeEvent::Begin { .. } | NodeEvent::Gone => {}
+            NodeEvent::Begin { operations } => {
+                self.log(&format!("phase {}: begin, {operations} operations", self.phase.name));
+            }
+            NodeEvent::Gone => {}
             NodeEvent::Start { op } => {
                 self.running = Some(op);
                 self.context.say(Event::OpStarted { node, op: self.op(op) });
             }
-            NodeEvent::Fine { op, millis } => {
-                let outcome = Outcome::Fine;
-                self.context.say(Event::OpDone { node, op: self.op(op), outcome, millis });
-            }
+            NodeEvent::Fine { op, millis } => self.done(op, Outcome::Fine, millis),
             NodeEvent::Changed { op, millis } => {
-                let outcome = Outcome::Changed;
-                self.context.say(Event::OpDone { node, op: self.op(op), outcome, millis });
+                self.changed += 1;
+                self.done(op, Outcome::Changed, millis);
             }
             NodeEvent::Yield { op, answer, .. } => (self.on_yield)(&self.op(op), &answer),
-            NodeEvent::Reacted { .. } => self.running = None,
+            NodeEvent::Reacted { reaction, millis } => {
+                self.running = None;
+                self.log(&format!("{reaction}: done, {millis} ms"));
+            }
             NodeEvent::Failed { op, what, during, status, tail } => {
                 let op = match (op, what) {
                     (Some(op), _) => self.op(op),
                     (None, Some(reaction)) => reaction.to_string(),
                     (None, None) => format!("phase {}", self.phase.name),
                 };
+                let tail: Vec<String> = tail.iter().map(|line| self.context.hide(line)).collect();
                 let what = failure(&during, status, &tail);
-                let log: String = tail.iter().map(|line| format!("{line}\n")).collect();
-                let _ = self.context.logs.send((self.node.to_owned(), format!("{op}: {what}\n{log}")));
+                self.log(&format!("{op}: failed: {what}\n{}", tail.join("\n")));
                 self.failed = Some((op.clone(), what));
                 self.context.say(Event::OpFailed { node, op, during, status, tail });
             }
             NodeEvent::End { status } => {
+                self.log(&format!("phase {}: end, status {status}", self.phase.name));
                 self.ended = Some(match (status, self.failed.take()) {
                     (0, None) => Ended::Well,
                     (_, Some((at, what))) => Ended::Failed { at, what },
@@ -277,6 +291,15 @@ impl<'a> Lines<'a> {
                 });
             }
         }
+    }
+}
+
+impl Lines<'_> {
+    fn done(&self, op: usize, outcome: Outcome, millis: u64) {
+        let (node, op) = (self.node.to_owned(), self.op(op));
+        let how = if outcome == Outcome::Changed { "changed" } else { "already as wanted" };
+        self.log(&format!("{op}: {how}, {millis} ms"));
+        self.context.say(Event::OpDone { node, op, outcome, millis });
     }
 }
 
@@ -299,16 +322,15 @@ impl Output for Lines<'_> {
             let line = std::mem::replace(&mut self.partial, rest);
             self.offset += line.len() as u64;
             let text = String::from_utf8_lossy(line.strip_suffix(b"\n").unwrap_or(&line)).into_owned();
-            let _ = self.context.logs.send((self.node.to_owned(), format!("{}\n", text.replace('\t', " "))));
             self.line(&text);
             if self.ended.is_some() {
                 return Flow::Stop;
             }
         }
-        if self.offset + self.partial.len() as u64 > EVENT_BYTES {
+        if self.partial.len() > LINE_BYTES || self.offset > EVENT_BYTES {
             self.ended = Some(Ended::Failed {
                 at: self.current(),
-                what: "it wrote more than 64 MiB of events and is not believed".to_owned(),
+                what: "it wrote endless events and is not believed".to_owned(),
             });
             return Flow::Stop;
         }

@@ -7,22 +7,44 @@ pub mod follow;
 pub mod probe;
 pub mod run;
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
 
 use crate::event::Event;
+use crate::secret::Secret;
 
 /// How long things may take; all overridable by the caller.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Deadlines {
     /// From sending the probe to its last frame.
     pub probe: Duration,
     /// How long a lost link is tried again before the node counts as failed.
     pub reconnect: Duration,
-    /// Silence of a phase, beyond the operation's own deadline on the node, before it counts as hung.
+    /// Silence of a phase before it counts as hung; longer than any operation's own deadline on the node.
     pub silence: Duration,
+    /// What replaces the operations' own deadlines, by step.
+    pub steps: BTreeMap<String, Duration>,
+}
+
+/// Margin between the longest deadline on the node and the silence that counts as hung.
+const MARGIN: Duration = Duration::from_secs(5 * 60);
+
+impl Deadlines {
+    /// Replaces one: `probe`, `reconnect`, or a step.
+    pub fn set(&mut self, name: &str, value: Duration) {
+        match name {
+            "probe" => self.probe = value,
+            "reconnect" => self.reconnect = value,
+            _ => {
+                self.steps.insert(name.to_owned(), value);
+                self.silence = self.silence.max(value + MARGIN);
+            }
+        }
+    }
 }
 
 impl Default for Deadlines {
@@ -31,6 +53,7 @@ impl Default for Deadlines {
             probe: Duration::from_secs(30),
             reconnect: Duration::from_secs(120),
             silence: Duration::from_secs(35 * 60),
+            steps: BTreeMap::new(),
         }
     }
 }
@@ -48,9 +71,20 @@ pub struct Context {
     pub deadlines: Deadlines,
     /// How many nodes are worked on at once.
     pub max_parallel: usize,
+    /// Values that are hidden in what nodes say.
+    pub secrets: Arc<[Secret]>,
 }
 
+/// A secret shorter than this is not looked for in what nodes say: it would hide half of the text and tell what it is.
+const SHORTEST_HIDDEN: usize = 4;
+
 impl Context {
+    /// A text from a node without the secrets that a failing command may have printed.
+    pub fn hide(&self, text: &str) -> String {
+        let known = self.secrets.iter().map(Secret::reveal).filter(|value| value.len() >= SHORTEST_HIDDEN);
+        known.fold(text.to_owned(), |text, value| if text.contains(value) { text.replace(value, "***") } else { text })
+    }
+
     /// Sends an event; nobody listening is no error.
     pub fn say(&self, event: Event) {
         let _ = self.events.send(event);

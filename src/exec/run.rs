@@ -6,16 +6,16 @@ use std::sync::Arc;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
-use super::Context;
 use super::follow::{self, Ended, Phase};
 use super::probe::{self, Answers, Asker};
+use super::{Context, Deadlines};
 use crate::event::{Event, LeftOut};
 use crate::manifest::model::Node;
 use crate::ops::{Reaction, Shell};
 use crate::plan::diff::{Differing, MESH_PHASE, NODE_PHASE, Wish, Work};
 use crate::render::{self, OpScript, PhaseScript};
 use crate::ssh::{Connector, Script, Target, Transport};
-use crate::steps::Cluster;
+use crate::steps::{Cluster, When};
 
 /// A node that answered.
 pub struct Surveyed<L> {
@@ -81,7 +81,9 @@ async fn survey_one<C: Connector>(
     resume: bool,
     context: &Context,
 ) -> Result<Surveyed<C::Link>, LeftOut> {
-    let mut link = Some(connector.connect(&target).await?);
+    let open = connector.connect(&target).await?;
+    context.say(Event::Connected { node: target.node.clone(), how: open.how() });
+    let mut link = Some(open);
     loop {
         let Some(open) = link.take() else {
             link = Some(connector.connect(&target).await?);
@@ -102,7 +104,8 @@ async fn survey_one<C: Connector>(
         link = Some(open);
         let name = id.rsplit('.').next().unwrap_or(NODE_PHASE).to_owned();
         let phase = Phase { id, name, operations: Vec::new(), start: None, root: target.becomes_root() };
-        match follow::phase(connector, &target, &mut link, &phase, context, &|_, _| {}).await {
+        let (ended, _) = follow::phase(connector, &target, &mut link, &phase, context, &|_, _| {}).await;
+        match ended {
             // Whether it ended well is for the next look to say: what is not as wanted is planned again.
             Ended::Well | Ended::Failed { .. } => {}
             Ended::Interrupted => return Err(interrupted()),
@@ -199,6 +202,7 @@ impl<C: Connector> Shared<C> {
             link = self.connector.connect(&target).await.ok();
         }
         let mut result = Ok(());
+        let mut changed = 0;
         for phase in [NODE_PHASE, MESH_PHASE] {
             if self.context.cancel.is_cancelled() {
                 result = Err(Ended::Interrupted);
@@ -207,7 +211,7 @@ impl<C: Connector> Shared<C> {
             let scripts = match phase {
                 NODE_PHASE => {
                     let pending = job.work.pending.clone();
-                    (scripts(&job.work.phase(NODE_PHASE)), pending)
+                    (scripts(&job.work.phase(NODE_PHASE), &self.context.deadlines), pending)
                 }
                 _ if job.work.phase(MESH_PHASE).is_empty() => continue,
                 _ => match self.mesh(&job.node, &answers).await {
@@ -222,7 +226,8 @@ impl<C: Connector> Shared<C> {
                 continue;
             }
             let _permit = self.permits.acquire().await;
-            let ended = self.phase(&name, phase, scripts, &target, &mut link).await;
+            let (ended, count) = self.phase(&name, phase, scripts, &target, &mut link).await;
+            changed += count;
             if ended != Ended::Well {
                 result = Err(ended);
                 break;
@@ -233,7 +238,7 @@ impl<C: Connector> Shared<C> {
         }
         let node = name;
         self.context.say(match result {
-            Ok(()) => Event::NodeDone { node, changed: 0 },
+            Ok(()) => Event::NodeDone { node, changed },
             Err(Ended::Failed { at, what }) => {
                 let log = format!("see {node}.log in the run's folder; mend the cause and run apply again");
                 Event::NodeFailed { node, at, what, fix: vec![log] }
@@ -265,13 +270,11 @@ impl<C: Connector> Shared<C> {
         }
         cluster.coming.clear();
         match self.wish.work(node, &answers.facts, &answers.seen, &cluster) {
-            Ok(work) => Ok(scripts(
-                &work
-                    .operations
-                    .iter()
-                    .filter(|differing| differing.when == crate::steps::When::Mesh)
-                    .collect::<Vec<_>>(),
-            )),
+            Ok(work) => {
+                let mesh: Vec<&Differing> =
+                    work.operations.iter().filter(|differing| differing.when == When::Mesh).collect();
+                Ok(scripts(&mesh, &self.context.deadlines))
+            }
             Err(why) => Err(Ended::Failed { at: "trust".to_owned(), what: why.what }),
         }
     }
@@ -283,7 +286,7 @@ impl<C: Connector> Shared<C> {
         (operations, pending): (Vec<OpScript>, Vec<Reaction>),
         target: &Target,
         link: &mut Option<C::Link>,
-    ) -> Ended {
+    ) -> (Ended, usize) {
         let id = format!("{}.{phase}", self.info.id);
         let ids = operations.iter().map(|operation| operation.id.clone()).collect();
         let rendered = render::phase(&PhaseScript {
@@ -313,8 +316,15 @@ impl<C: Connector> Shared<C> {
     }
 }
 
-fn scripts(differing: &[&Differing]) -> Vec<OpScript> {
-    differing.iter().map(|differing| OpScript::of(&*differing.op)).collect()
+fn scripts(differing: &[&Differing], deadlines: &Deadlines) -> Vec<OpScript> {
+    let script = |differing: &&Differing| {
+        let mut script = OpScript::of(&*differing.op);
+        if let Some(deadline) = deadlines.steps.get(differing.step) {
+            script.deadline = u32::try_from(deadline.as_secs()).unwrap_or(u32::MAX);
+        }
+        script
+    };
+    differing.iter().map(script).collect()
 }
 
 /// The script of one phase as it would run, for showing.
@@ -326,7 +336,7 @@ pub fn phase_script(phase: &str, operations: &[&Differing], pending: Vec<Reactio
         phase,
         by: "WHO",
         manifest: "HASH",
-        operations: scripts(operations),
+        operations: scripts(operations, &Deadlines::default()),
         pending,
     })
 }

@@ -63,6 +63,10 @@ impl Op for Command {
         call_with("mend_command", &self.id(), &[Argument::Plain(&self.user), apply])
     }
 
+    fn deadline(&self) -> u32 {
+        1800
+    }
+
     fn hides(&self) -> bool {
         self.hidden
     }

@@ -45,7 +45,7 @@ impl OwnName {
 
 impl Op for OwnName {
     fn id(&self) -> String {
-        format!("hostname {}", self.name)
+        format!("own name in {}", self.path)
     }
 
     fn checks(&self) -> Vec<Check> {

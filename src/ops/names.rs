@@ -36,7 +36,7 @@ pub fn path(text: &str) -> Result<(), BadValue> {
     }
 }
 
-/// A user or group name; may be empty where `optional` (not managed).
+/// A user or group name, no number; may be empty where `optional` (not managed).
 ///
 /// # Errors
 /// When it is not one.
@@ -44,8 +44,10 @@ pub fn user(text: &str, optional: bool) -> Result<(), BadValue> {
     let good = (optional && text.is_empty())
         || (text.len() <= 32
             && text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
-            && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')));
-    if good { Ok(()) } else { Err(bad("user or group", text, "letters, digits, `_`, `-`, `.`, at most 32")) }
+            && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'))
+            // A node answers with names, so a number would differ for ever.
+            && !text.chars().all(|c| c.is_ascii_digit()));
+    if good { Ok(()) } else { Err(bad("user or group", text, "a name of letters, digits, `_`, `-`, `.`, at most 32")) }
 }
 
 /// A file mode of three or four octal digits, or empty (not managed).

@@ -91,7 +91,11 @@ impl Wish {
     pub fn work(&self, node: &Node, facts: &Facts, seen: &Seen, cluster: &Cluster) -> Result<Work, LeftOut> {
         let operations = self.operations(node, Some(facts), seen, cluster).map_err(|findings| LeftOut {
             kind: "wish".to_owned(),
-            what: findings.iter().map(|finding| finding.title.clone()).collect::<Vec<_>>().join("; "),
+            what: findings
+                .iter()
+                .map(|finding| format!("{}: {}", finding.code, finding.title))
+                .collect::<Vec<_>>()
+                .join("; "),
             because: findings.iter().flat_map(|finding| finding.because.clone()).collect(),
             fix: findings.iter().flat_map(|finding| finding.fix.clone()).collect(),
         })?;
@@ -177,6 +181,7 @@ impl Work {
             host_key,
             phases,
             observed,
+            running: facts.running_runs.yes().and_then(|runs| runs.first()).map(|run| run.id.clone()),
         }
     }
 }

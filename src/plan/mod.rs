@@ -43,6 +43,9 @@ pub struct NodePlan {
     pub phases: Vec<PhasePlan>,
     /// What was observed for the operations in `phases`.
     pub observed: Seen,
+    /// The phase of an earlier run that is still at work there; `apply` follows it to its end first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub running: Option<String>,
 }
 
 /// A phase: operations that run without waiting for anything outside the node.
@@ -70,8 +73,8 @@ pub struct OpPlan {
 }
 
 impl NodePlan {
-    /// Number of operations that differ.
+    /// Number of operations that differ; a phase that only catches up with reactions counts as one.
     pub fn changes(&self) -> usize {
-        self.phases.iter().map(|phase| phase.operations.len()).sum()
+        self.phases.iter().map(|phase| phase.operations.len().max(1)).sum()
     }
 }

@@ -101,9 +101,13 @@ fn operation(shell: &mut Shell, index: usize, op: &OpScript) {
         ask(shell, op, &check.question);
         let patterns: Vec<String> = check.wanted.iter().filter_map(case_pattern).collect();
         if patterns.is_empty() {
-            shell.text.push_str("return 1\n");
+            shell.text.push_str("wanted=nothing\nreturn 1\n");
         } else {
-            shell.text.push_str(&format!("case $answer in {}) ;; *) return 1 ;; esac\n", patterns.join(" | ")));
+            let wanted = call("wanted", &[&wanted_words(check)]).text.replacen("wanted ", "wanted=", 1);
+            let wanted = wanted.trim_end();
+            shell
+                .text
+                .push_str(&format!("case $answer in {}) ;; *)\n{wanted}\nreturn 1 ;; esac\n", patterns.join(" | ")));
         }
     }
     shell.text.push_str(&format!("return 0\n}}\nmend_{index}() {{\n"));
@@ -137,6 +141,12 @@ fn ask(shell: &mut Shell, op: &OpScript, question: &Question) {
     let mut asked = call_with(function, &format!("{} asks {}", op.id, question.key), &arguments);
     asked.text = format!("answer=$({})\n", asked.text.trim_end_matches('\n'));
     shell.push(asked);
+}
+
+/// What is wanted, for people: short, wild spots as `*`.
+fn wanted_words(check: &Check) -> String {
+    let words: Vec<String> = check.wanted.iter().take(3).map(|pattern| pattern.0.replace(WILD, "*")).collect();
+    words.join("\" or \"").chars().filter(|c| !c.is_control()).take(300).collect()
 }
 
 /// A pattern as a `case` pattern; `None` when it holds a NUL and so can never match.

@@ -106,6 +106,9 @@ pub trait Transport: Send + Sync {
         output: &mut dyn Output,
     ) -> impl Future<Output = Result<Option<Exit>, ExecError>> + Send;
 
+    /// What was agreed on, for people: login user, key exchange, type of the host key.
+    fn how(&self) -> String;
+
     /// The host key the node proved to hold, as `ssh-ed25519 AAAA...`.
     fn host_key(&self) -> String;
 

@@ -190,6 +190,12 @@ impl Transport for SshLink {
         }
     }
 
+    fn how(&self) -> String {
+        let key = Transport::host_key(self);
+        let kind = key.split(' ').next().unwrap_or_default();
+        format!("{}, {}, {kind}", self.user(), self.kex())
+    }
+
     fn host_key(&self) -> String {
         self.session.host_key().0.to_string()
     }

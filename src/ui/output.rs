@@ -17,7 +17,7 @@ pub fn print(text: &str) -> io::Result<()> {
 /// Prints a value as JSON on standard output.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub fn print_json<T: Serialize + ?Sized>(value: &T) -> io::Result<()> {
     print(&json::pretty(value)?)
 }

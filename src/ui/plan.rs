@@ -39,7 +39,15 @@ pub fn human(plan: &Plan, view: &View) -> String {
         let (key, details) = signature(name, node, view.full);
         groups.add(name, node, key, details);
     }
-    let mut after_block = !plan.left_out.is_empty();
+    for (name, node) in &plan.nodes {
+        if let Some(run) = &node.running {
+            line(
+                &mut text,
+                &format!("{}: {} is still at work there; apply follows it to its end first", safe(name), safe(run)),
+            );
+        }
+    }
+    let mut after_block = !text.is_empty();
     for group in &groups.groups {
         let changes = group.first.changes();
         // Blocks are set apart; single lines stand together.

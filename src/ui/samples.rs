@@ -24,6 +24,7 @@ pub(super) fn phase(name: &str, operations: Vec<OpPlan>, reactions: Vec<Reaction
 /// A plan of these nodes.
 pub(super) fn plan(nodes: impl IntoIterator<Item = (String, Vec<PhasePlan>)>) -> Plan {
     let node = |phases| NodePlan {
+        running: None,
         machine_id: "m".to_owned(),
         boot_id: "b".to_owned(),
         host_key: "ssh-ed25519 AAAA".to_owned(),

@@ -7,7 +7,17 @@ emit() {
     uptime_centis
     emit_line="@$tab$(((centis - began) * 10))"
     for field in "$@"; do emit_line=$emit_line$tab$field; done
-    printf '%s\n' "$emit_line" >>"$folder/events"
+    if printf '%s\n' "$emit_line" 2>/dev/null >>"$folder/events"; then return; fi
+    # A half written line is ended first.
+    rm -f "$folder/reserve"
+    printf '\n%s\n' "$emit_line" 2>/dev/null >>"$folder/events" || exit 74
+    case $1 in
+    failed | end) ;;
+    *)
+        printf 'no space left to write to %s\n' "$folder" 2>/dev/null >>"$folder/out"
+        fail "${index:-0}" mend 74
+        ;;
+    esac
 }
 # start_time PID: when a process began, so that a number used again is not taken for it.
 start_time() {
@@ -22,7 +32,11 @@ start_time() {
     started=$1
 }
 encoded() { base64 | tr -d '\n'; }
-payload() { payload=$(cat "$folder/payload/$1"; printf x); payload=${payload%x}; }
+payload() {
+    payload=$(cat "$folder/payload/$1" && printf x)
+    # Never goes on with half a secret.
+    case $payload in *x) payload=${payload%x} ;; *) exit 71 ;; esac
+}
 phase_begin() {
     base=$1 folder=$1/runs/$2 journal=$3 operations=$4
     self=$$
@@ -52,6 +66,7 @@ watch_over() {
             rm -rf "$folder/payload" "$folder/now"
             exit 0
         fi
+        out_trim "$(stat -c %s "$folder/out")"
         read -r now_index now_until out_from 2>/dev/null <"$folder/now" || continue
         uptime_centis
         [ "${now_until:-0}" -gt 0 ] && [ "$centis" -ge "$now_until" ] || continue
@@ -63,13 +78,27 @@ watch_over() {
     done
     exit 0
 }
+# out_trim SIZE: what commands write must not fill the disk: of more than 8 MiB the last is kept.
+out_trim() {
+    if [ "${1:-0}" -gt 8388608 ]; then
+        tail -c 262144 "$folder/out" >"$folder/out.last"
+        cat "$folder/out.last" >"$folder/out"
+        rm -f "$folder/out.last"
+    fi
+}
+# out_tail: the last lines since the operation began.
+out_tail() {
+    if [ "$(stat -c %s "$folder/out")" -lt "${out_from:-0}" ]; then out_from=0; fi
+    tail -c +"$((${out_from:-0} + 1))" "$folder/out" | tail -c 16384 | tail -n 20
+}
 # fail WHAT DURING STATUS: reports, notes it in the journal and ends the phase.
 fail() {
-    emit failed "$1" "$2" "$3" "$(tail -c +"$((${out_from:-0} + 1))" "$folder/out" | tail -n 20 | tail -c 16384 | encoded)"
+    emit failed "$1" "$2" "$3" "$(out_tail | encoded)"
     finish 1 failed
 }
 finish() {
-    rm -rf "$folder/payload" "$folder/now"
+    rm -rf "$folder/payload" "$folder/now" "$folder/reserve"
+    out_trim "$(stat -c %s "$folder/out")"
     printf '%s,"time":"%s","result":"%s"}\n' "$journal" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$2" >>"$base/journal.jsonl"
     emit end "$1"
     if [ "${watcher:-}" ]; then kill -KILL "-$watcher" 2>/dev/null; fi
@@ -94,7 +123,9 @@ phase_operation() {
         return 0
     fi
     # Recorded before the change, so that a script that is killed in between is caught up by the next.
-    for reaction in "$@"; do : >"$base/pending/$reaction"; done
+    for reaction in "$@"; do
+        { : >"$base/pending/$reaction"; } 2>>"$folder/out" || fail "$index" mend 74
+    done
     (
         set -e
         umask 022
@@ -103,7 +134,8 @@ phase_operation() {
     status=$?
     if [ "$status" != 0 ]; then fail "$index" mend "$status"; fi
     if ! "agrees_$index" 2>>"$folder/out"; then
-        printf 'after the change it still differs: %s\n' "$answer" >>"$folder/out"
+        answer=${answer%%"$nl"*}
+        printf 'after the change it is "%.300s"; wanted is "%.300s"\n' "$answer" "$wanted" >>"$folder/out"
         fail "$index" observe 0
     fi
     uptime_centis
@@ -127,6 +159,8 @@ phase_end() {
             esac
         ) </dev/null >>"$folder/out" 2>&1
         status=$?
+        # A unit that is not there is said once: no later run could do better.
+        if [ "$status" = 5 ]; then rm -f -- "$marker"; fi
         if [ "$status" != 0 ]; then fail "$reaction" reaction "$status"; fi
         rm -f -- "$marker"
         uptime_centis
@@ -136,6 +170,18 @@ phase_end() {
 }
 react_restart() {
     [ -d /run/systemd/system ] || refuse "systemd does not run here: $1 cannot be restarted"
-    if [ "$(systemctl show -p NeedDaemonReload --value -- "$1")" = yes ]; then systemctl daemon-reload; fi
-    if systemctl is-active --quiet -- "$1" || systemctl is-enabled --quiet -- "$1"; then systemctl restart -- "$1"; fi
+    react_state=$(systemctl show -p LoadState -p NeedDaemonReload -- "$1")
+    case $react_state in
+    *LoadState=not-found* | *NeedDaemonReload=yes*)
+        systemctl daemon-reload
+        react_state=$(systemctl show -p LoadState -- "$1")
+        ;;
+    esac
+    case $react_state in
+    *LoadState=not-found*)
+        printf 'there is no unit %s on this node to restart\n' "$1"
+        exit 5
+        ;;
+    esac
+    if systemctl is-active --quiet -- "$1" || systemctl is-enabled --quiet -- "$1"; then unit_begin restart "$1"; fi
 }

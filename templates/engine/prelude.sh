@@ -2,3 +2,4 @@ export LC_ALL=C PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bi
 export HOME="${HOME:-/root}"
 unset CDPATH ENV BASH_ENV IFS
 umask 077
+cd /

@@ -3,6 +3,9 @@ see_block() {
     while [ $# -gt 0 ]; do
         if [ ! -e "$2" ]; then
             say block "$1" && echo absent
+        elif [ ! -f "$2" ]; then
+            # Nothing is opened that could make this wait.
+            say block "$1" && echo other
         elif [ -r "$2" ]; then
             # In a file that is all ours the block's digest is the file's, which a probe has asked with all others.
             if [ -z "$in_probe" ] || ! digest_of "$2" || [ "$found" != "$4" ]; then
@@ -18,4 +21,5 @@ see_block() {
         shift 4
     done
 }
-block_body() { sed -n "/^# BEGIN provision $2\$/,/^# END provision $2\$/p" "$1"; }
+# Blanks and carriage returns after a marker are an editor's; the block is still ours.
+block_body() { sed -n "/^# BEGIN provision $2[[:space:]]*\$/,/^# END provision $2[[:space:]]*\$/p" "$1"; }

@@ -18,7 +18,10 @@ command_as() {
     elif command_self "$1"; then
         printf '%s\n' "$2" | sh -c 'script=$(cat; printf x); exec </dev/null; eval "${script%x}"'
     elif command -v runuser >/dev/null; then
-        printf '%s\n' "$2" | runuser -u "$1" -- sh -c 'script=$(cat; printf x); exec </dev/null; eval "${script%x}"'
+        # The name holds nothing but letters, digits, `_`, `-` and `.`.
+        command_home=
+        eval "command_home=~$1"
+        printf '%s\n' "$2" | HOME=$command_home USER=$1 LOGNAME=$1 runuser -u "$1" -- sh -c 'script=$(cat; printf x); exec </dev/null; eval "${script%x}"'
     else
         printf '%s\n' "$2" | sudo -n -u "$1" -- sh -c 'script=$(cat; printf x); exec </dev/null; eval "${script%x}"'
     fi

@@ -3,6 +3,8 @@ see_line() {
     while [ $# -gt 0 ]; do
         if [ ! -e "$2" ]; then
             say line "$1" && echo 'no file'
+        elif [ ! -f "$2" ]; then
+            say line "$1" && echo other
         elif [ -r "$2" ]; then
             line_there=absent
             if [ "$3" ] && grep -qxF -e "$3" -- "$2"; then line_there=present; fi

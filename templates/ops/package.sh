@@ -3,26 +3,61 @@ apt_get() {
         apt-get -y -o DPkg::Lock::Timeout=1500 -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold \
         -o Dpkg::Use-Pty=0 "$@"
 }
-# apt_holder: says who holds the locks, before the wait.
-apt_holder() {
-    for lock in /var/lib/dpkg/lock-frontend /var/lib/dpkg/lock /var/lib/apt/lists/lock; do
-        [ -e "$lock" ] || continue
-        lock_inode=$(stat -c %i -- "$lock")
-        while read -r _ _ _ _ lock_pid lock_file _; do
-            if [ "${lock_file##*:}" = "$lock_inode" ]; then
-                printf 'waiting for %s, held by process %s: %s\n' "$lock" "$lock_pid" "$(tr '\0' ' ' <"/proc/$lock_pid/cmdline")"
-            fi
-        done </proc/locks
+# apt_wait: waits until nobody holds the locks, and says who does. Not all that is run here waits by itself.
+apt_wait() {
+    apt_said=
+    while :; do
+        apt_holders=
+        for lock in /var/lib/dpkg/lock-frontend /var/lib/dpkg/lock /var/lib/apt/lists/lock; do
+            [ -e "$lock" ] || continue
+            lock_inode=$(stat -c %i -- "$lock")
+            while read -r _ _ _ _ lock_pid lock_file _; do
+                if [ "${lock_file##*:}" = "$lock_inode" ]; then apt_holders="$apt_holders $lock_pid"; fi
+            done </proc/locks
+        done
+        [ "$apt_holders" ] || return 0
+        if [ "$apt_holders" != "$apt_said" ]; then
+            for lock_pid in $apt_holders; do
+                lock_command=$(tr '\0' ' ' 2>/dev/null <"/proc/$lock_pid/cmdline") || :
+                printf 'waiting for the locks of dpkg and apt, held by process %s: %s\n' "$lock_pid" "$lock_command"
+            done
+            apt_said=$apt_holders
+        fi
+        sleep 1
     done
+}
+# apt_failed: says last why, from what apt and dpkg have written.
+apt_failed() {
+    apt_why=$(tail -c +"$((out_from + 1))" "$folder/out" | tail -c 262144 | awk '
+        function add(text) { sub(/^ +/, "", text); if (!(text in had)) { had[text] = 1; all = all (all == "" ? "" : "; ") text } }
+        /^dpkg: error processing / { head = $0; sub(/^dpkg: error processing /, "", head); sub(/:$/, "", head); next }
+        head != "" { text = $0; sub(/^ +/, "", text); add(head ": " text); head = ""; next }
+        /^ .*(Depends|Conflicts|Breaks|Recommends): / { add($0) }
+        /^E: / { if ($0 !~ /^E: (Sub-process|Unable to correct)/) { last = substr($0, 4) } else if (last == "") last = substr($0, 4) }
+        END { print all != "" ? all : last }')
+    for apt_word in "$@"; do
+        case $apt_why in
+        "Version '"*"' for '${apt_word%%=*}' was not found")
+            apt_there=$(apt-cache madison -- "${apt_word%%=*}" | sed 's/^[^|]*| *\([^ |]*\) *|.*/\1/' | sort -u | head -n 5 | tr '\n' ' ')
+            apt_why="$apt_why; the repositories of this node have: ${apt_there:-none}"
+            ;;
+        esac
+    done
+    refuse "apt-get failed: ${apt_why:-it did not say why}"
 }
 # mend_package (NAME VERSION present|absent hold|free|-)...: VERSION empty, exact, or a prefix ending in *.
 mend_package() {
     command -v apt-get >/dev/null || refuse 'apt-get is not there: only Debian and Ubuntu are served by this build'
-    apt_holder
+    apt_wait
     if [ "$(dpkg --audit 2>/dev/null | wc -l)" != 0 ]; then
-        DEBIAN_FRONTEND=noninteractive dpkg --force-confdef --force-confold --configure -a
+        # What cannot be configured may be what a newer version below mends: apt is the judge.
+        DEBIAN_FRONTEND=noninteractive dpkg --force-confdef --force-confold --configure -a || :
     fi
-    if ! package_known "$@"; then apt_get update; fi
+    apt_fresh=
+    if ! package_known "$@"; then
+        apt_get update || apt_failed
+        apt_fresh=1
+    fi
     package_count=$(($# / 4)) package_held=
     apt_hold=' ' apt_free=' '
     while [ "$package_count" -gt 0 ]; do
@@ -43,9 +78,9 @@ mend_package() {
         shift 4
     done
     # Only the named ones may move although they are held; apt has one switch for all, so the others are checked before.
-    package_plan=$(apt_get -s --allow-downgrades --allow-change-held-packages install -- "$@") || {
+    package_plan=$(apt_get -s --allow-downgrades --allow-change-held-packages install -- "$@" 2>&1) || {
         printf '%s\n' "$package_plan"
-        apt_get -s --allow-downgrades --allow-change-held-packages install -- "$@"
+        apt_failed "$@"
     }
     for held in $(apt-mark showhold); do
         case " $package_held " in *" $held "*) continue ;; esac
@@ -53,7 +88,14 @@ mend_package() {
             refuse "this would change the package $held, which is held and not named in the manifest"
         fi
     done
-    apt_get --allow-downgrades --allow-change-held-packages install -- "$@"
+    if ! apt_get --allow-downgrades --allow-change-held-packages install -- "$@"; then
+        # Lists that are too old name files that the archive no longer has.
+        if [ "$apt_fresh" ] || ! tail -c +"$((out_from + 1))" "$folder/out" | grep -q '^E: Failed to fetch'; then
+            apt_failed "$@"
+        fi
+        apt_get update || apt_failed
+        apt_get --allow-downgrades --allow-change-held-packages install -- "$@" || apt_failed "$@"
+    fi
     # shellcheck disable=SC2086
     if [ "$apt_hold" != ' ' ]; then apt-mark hold -- $apt_hold; fi
     # shellcheck disable=SC2086

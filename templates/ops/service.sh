@@ -11,9 +11,6 @@ mend_service() {
     esac
     if [ "$2" != - ]; then systemctl "$2" -- "$1"; fi
     if [ "$3" != - ]; then
-        if ! systemctl "$3" -- "$1"; then
-            systemctl --no-pager --lines=20 status -- "$1" || :
-            exit 1
-        fi
+        if [ "$3" = start ]; then unit_begin start "$1"; else systemctl "$3" -- "$1"; fi
     fi
 }

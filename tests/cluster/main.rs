@@ -15,3 +15,4 @@ mod apply;
 mod faults;
 mod recovery;
 mod support;
+mod wishes;

@@ -52,8 +52,8 @@ fn a_link_cut_in_the_middle_of_a_phase_costs_nothing() {
     }
     // The log of the run is whole: it tells of the phase from before the cut to its end, nothing twice.
     let log = log_of(&cluster, "n2");
-    assert_eq!(log.matches(" begin ").count(), 2, "{log}");
-    assert_eq!(log.matches(" end 0").count(), 2, "{log}");
+    assert_eq!(log.matches(": begin, ").count(), 2, "{log}");
+    assert_eq!(log.matches(": end, status 0").count(), 2, "{log}");
     cluster.apply().exits(0).says("0 changed");
 }
 

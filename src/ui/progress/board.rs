@@ -60,6 +60,7 @@ impl Board {
                 self.changed += usize::from(*outcome == Outcome::Changed);
                 self.runs(node, "going on", now);
             }
+            Event::Connected { node, .. } => self.runs(node, "asking", now),
             Event::LinkLost { node, .. } => self.runs(node, "link lost, connecting again", now),
             Event::Reconnected { node } => self.runs(node, "following again", now),
             Event::OpFailed { node, .. } | Event::PhaseDone { node, .. } => {

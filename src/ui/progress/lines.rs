@@ -8,8 +8,12 @@ use crate::ui::text::{count, duration};
 /// The line for an event where lines are all there is.
 pub(super) fn plain(event: &Event) -> Option<String> {
     let line = match event {
+        Event::RunStarted { run, nodes, .. } if run.is_empty() => {
+            format!("asking {}", count(nodes.len(), "node", "nodes"))
+        }
         Event::RunStarted { run, nodes, .. } => format!("run {}: {}", safe(run), count(nodes.len(), "node", "nodes")),
-        Event::NodeProbed { node, changes: 0 } => format!("{}: no changes", safe(node)),
+        // Nodes with nothing to do are told of once, in the summary.
+        Event::NodeProbed { changes: 0, .. } | Event::NodeDone { changed: 0, .. } => return None,
         Event::NodeProbed { node, changes } => format!("{}: {}", safe(node), count(*changes, "change", "changes")),
         Event::PhaseStarted { node, phase, operations, resumed } => {
             let found = if *resumed { "found running, followed; " } else { "" };
@@ -24,7 +28,9 @@ pub(super) fn plain(event: &Event) -> Option<String> {
             format!("{} {}: {outcome} ({})", safe(node), safe(op), duration(*millis))
         }
         Event::NodeDone { node, changed } => format!("{}: done, {changed} changed", safe(node)),
-        // What began shows when it ends; what ended shows by its operations and its node.
+        // What began shows when it ends; what ended shows by its operations and its node; how a connection came about
+        // shows with `-v` only.
+        Event::Connected { .. } => return None,
         Event::OpStarted { .. } | Event::PhaseDone { .. } | Event::RunDone { .. } => return None,
         _ => return important(event),
     };

@@ -58,6 +58,7 @@ pub struct Progress {
     board: Board,
     began: Instant,
     output: Output,
+    verbose: bool,
 }
 
 enum Output {
@@ -78,6 +79,13 @@ impl Progress {
         Self::with(output)
     }
 
+    /// Says also how each connection came about.
+    #[must_use]
+    pub fn verbose(mut self, verbose: bool) -> Self {
+        self.verbose = verbose;
+        self
+    }
+
     /// Plain lines into any writer.
     pub fn plain(out: Box<dyn Write + Send>) -> Self {
         Self::with(lines(out))
@@ -90,6 +98,7 @@ impl Progress {
             board: Board::default(),
             began: Instant::now(),
             output,
+            verbose: false,
         }
     }
 
@@ -114,6 +123,9 @@ impl Progress {
         self.report.fold(event);
         self.failures.fold(event);
         self.board.take(event, now);
+        if let (true, Event::Connected { node, how }) = (self.verbose, event) {
+            self.line(&format!("{}: connected: {}", super::safe(node), super::safe(how)));
+        }
         match &mut self.output {
             Output::Nothing => {}
             Output::Lines { out, last } => {
@@ -130,6 +142,18 @@ impl Progress {
                 if now >= bars.drawn + DRAW {
                     bars.draw(&self.board, now);
                 }
+            }
+        }
+    }
+
+    fn line(&mut self, line: &str) {
+        match &mut self.output {
+            Output::Bars(bars) => bars.line(line),
+            Output::Lines { out, .. } => {
+                let _ = writeln!(out, "{line}");
+            }
+            Output::Nothing => {
+                let _ = writeln!(io::stderr(), "{line}");
             }
         }
     }
