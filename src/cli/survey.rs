@@ -54,6 +54,12 @@ impl Asker for WishAsker {
     fn last_facts(&self, node: &str) -> Option<Facts> {
         self.places.read_facts(node)
     }
+
+    fn settled(&self, node: &str, answers: &Answers) -> bool {
+        let Some(node) = self.nodes.get(node) else { return false };
+        let work = self.wish.work(node, &answers.facts, &answers.seen, &self.cluster);
+        work.is_ok_and(|work| work.operations.is_empty() && work.pending.is_empty())
+    }
 }
 
 /// Asks every selected node and plans it. With `resume`, phases of an earlier run are followed to their end first.

@@ -23,7 +23,7 @@ pub struct Surveyed<L> {
     pub answers: Answers,
     /// The host key it proved to hold.
     pub host_key: String,
-    /// The open connection.
+    /// The open connection, unless nothing more was wanted of the node.
     pub link: Option<L>,
     /// Where it is.
     pub target: Target,
@@ -92,7 +92,14 @@ async fn survey_one<C: Connector>(
         let answers = probe::ask(&open, &target, asker, context).await?;
         let running = if resume { answers.facts.running_runs.yes().cloned().unwrap_or_default() } else { Vec::new() };
         let Some(id) = running.into_iter().next().map(|run| run.id) else {
-            return Ok(Surveyed { answers, host_key: open.host_key(), link: Some(open), target });
+            let host_key = open.host_key();
+            let link = if asker.settled(&target.node, &answers) {
+                open.close().await;
+                None
+            } else {
+                Some(open)
+            };
+            return Ok(Surveyed { answers, host_key, link, target });
         };
         link = Some(open);
         let name = id.rsplit('.').next().unwrap_or(NODE_PHASE).to_owned();
@@ -190,6 +197,10 @@ impl<C: Connector> Shared<C> {
         let name = job.node.name.clone();
         let Surveyed { answers, link, target, .. } = job.surveyed;
         let mut link = link;
+        if link.is_none() {
+            // Closed because the node itself needed nothing. If this fails, following tries again and says why.
+            link = self.connector.connect(&target).await.ok();
+        }
         let mut result = Ok(());
         let mut changed = 0;
         for phase in [NODE_PHASE, MESH_PHASE] {

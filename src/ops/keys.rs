@@ -1,5 +1,7 @@
 //! Authorized keys and known hosts: typed blocks.
 
+use std::sync::Arc;
+
 use super::block::Block;
 use super::file::Ownership;
 use super::names::{BadValue, bad};
@@ -10,8 +12,8 @@ use super::public_key::PublicKey;
 pub struct AuthorizedKey {
     /// The key.
     pub key: PublicKey,
-    /// Addresses it may come from (`from="..."`); empty is anywhere.
-    pub from: Vec<String>,
+    /// Addresses it may come from (`from="..."`); empty is anywhere. Shared: all keys of a mesh have the same ones.
+    pub from: Arc<[String]>,
     /// Whether forwarding of agent and X11 is off.
     pub restricted: bool,
     /// Whose it is; one word.
@@ -24,14 +26,23 @@ pub struct AuthorizedKey {
 /// When an address or comment cannot stand in such a line.
 pub fn authorized_keys(path: &str, name: &str, keys: &[AuthorizedKey], owner: &str) -> Result<Block, BadValue> {
     let mut lines = Vec::new();
+    // A mesh of N nodes has N keys with N addresses each: a list that is shared is looked through once.
+    let mut last: Option<(&Arc<[String]>, String)> = None;
     for key in keys {
         let mut options = Vec::new();
-        for address in &key.from {
-            host_word(address)?;
-        }
+        let from = match last.take() {
+            Some((list, from)) if Arc::ptr_eq(list, &key.from) => from,
+            _ => {
+                for address in key.from.iter() {
+                    host_word(address)?;
+                }
+                format!("from=\"{}\"", key.from.join(","))
+            }
+        };
         if !key.from.is_empty() {
-            options.push(format!("from=\"{}\"", key.from.join(",")));
+            options.push(from.clone());
         }
+        last = Some((&key.from, from));
         if key.restricted {
             options.push("no-agent-forwarding,no-X11-forwarding".to_owned());
         }

@@ -29,11 +29,25 @@ pub fn probe(facts_script: &str, questions: &[Question], nonce: &str) -> String 
     text.push_str(&library::see(kinds.keys().copied()));
     text.push_str(facts_script);
     text.push('\n');
+    // Nothing changes while a probe runs, so that answers can be kept, and files of all kinds share one sha256sum.
+    text.push_str("in_probe=yes\n");
+    text.push_str(&format!("digests{}\n", digested(questions)));
     for (kind, groups) in &kinds {
         text.push_str(&format!("see_{kind} {}\n", groups.join(" \\\n  ")));
     }
     text.push_str("say 'done' ok\n}\nprovision_probe </dev/null\n");
     text
+}
+
+/// The files whose digest is asked, as quoted words: whole files, and files with a block that may be all there is.
+fn digested(questions: &[Question]) -> String {
+    let file = |question: &Question| match (question.kind.as_str(), question.args.as_slice()) {
+        ("path", [digest]) if digest != "-" => quote(&question.key).ok(),
+        ("block", [path, ..]) => quote(path).ok(),
+        _ => None,
+    };
+    let files: BTreeSet<String> = questions.iter().filter_map(file).collect();
+    files.iter().fold(String::new(), |text, file| text + " " + file)
 }
 
 /// Key and arguments as quoted words.

@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{OnceCell, Semaphore};
 
+use super::alike;
+
 /// What `ssh -G` printed, as far as it is used.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Asked {
@@ -141,21 +143,31 @@ pub fn home(path: &str, home: &Path) -> PathBuf {
     }
 }
 
-/// Asks `ssh -G`, each question once a run.
+/// Asks `ssh -G`, each question once a run, and only one for all hosts where the configuration makes no difference.
 #[derive(Debug)]
 pub struct Asker {
     file: Option<PathBuf>,
     running: Semaphore,
     answers: Mutex<HashMap<Question, Arc<OnceCell<Answer>>>>,
+    alike: Mutex<HashMap<Given, Arc<OnceCell<Option<First>>>>>,
 }
 
 type Question = (String, Option<String>, Option<u16>);
 type Answer = Result<Option<Asked>, String>;
+/// User and port, where the manifest has decided them.
+type Given = (Option<String>, Option<u16>);
+
+/// The host that was asked about first, and what was said of it.
+#[derive(Debug)]
+struct First {
+    alias: String,
+    text: String,
+}
 
 impl Asker {
     /// `file` replaces the user's and the system's file (`ssh -F`).
     pub fn new(file: Option<PathBuf>) -> Asker {
-        Asker { file, running: Semaphore::new(8), answers: Mutex::default() }
+        Asker { file, running: Semaphore::new(8), answers: Mutex::default(), alike: Mutex::default() }
     }
 
     /// What is said of `alias`, given a user and a port that the manifest has decided; `Ok(None)` when there is no
@@ -173,9 +185,46 @@ impl Asker {
     }
 
     async fn run(&self, alias: &str, user: Option<&str>, port: Option<u16>, local: Local<'_>) -> Answer {
+        if let Some(text) = self.same_as_first(alias, user, port).await {
+            return Ok(Some(parse(&text, alias, local)));
+        }
         let _permit = self.running.acquire().await;
+        let output = match self.command(&["-G"], alias, user, port).output().await {
+            Ok(output) => output,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error.to_string()),
+        };
+        if output.status.success() {
+            Ok(Some(parse(&String::from_utf8_lossy(&output.stdout), alias, local)))
+        } else {
+            Err(super::shown(String::from_utf8_lossy(&output.stderr).trim()))
+        }
+    }
+
+    /// What `ssh -G` would say, from what it said of the first host; nothing where that cannot be known.
+    async fn same_as_first(&self, alias: &str, user: Option<&str>, port: Option<u16>) -> Option<String> {
+        if !alike::plain(alias) {
+            return None;
+        }
+        let cell = {
+            let mut alike = self.alike.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(alike.entry((user.map(str::to_owned), port)).or_default())
+        };
+        let first = cell.get_or_init(|| self.first(alias, user, port)).await.as_ref()?;
+        alike::instead(&first.text, &first.alias, alias)
+    }
+
+    async fn first(&self, alias: &str, user: Option<&str>, port: Option<u16>) -> Option<First> {
+        // With -v it names the files that it reads: which they are is known to nobody else.
+        let mut command = self.command(&["-v", "-G"], alias, user, port);
+        let output = command.output().await.ok().filter(|output| output.status.success())?;
+        let same = alike::all(&String::from_utf8_lossy(&output.stderr));
+        same.then(|| First { alias: alias.to_owned(), text: String::from_utf8_lossy(&output.stdout).into_owned() })
+    }
+
+    fn command(&self, flags: &[&str], alias: &str, user: Option<&str>, port: Option<u16>) -> tokio::process::Command {
         let mut command = tokio::process::Command::new("ssh");
-        command.arg("-G").stdin(Stdio::null()).kill_on_drop(true);
+        command.args(flags).stdin(Stdio::null()).kill_on_drop(true);
         if let Some(file) = &self.file {
             command.arg("-F").arg(file);
         }
@@ -186,16 +235,8 @@ impl Asker {
             command.args(["-l", user]);
         }
         // `--` keeps a name that begins with a dash from being an option.
-        let output = match command.arg("--").arg(alias).output().await {
-            Ok(output) => output,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error.to_string()),
-        };
-        if output.status.success() {
-            Ok(Some(parse(&String::from_utf8_lossy(&output.stdout), alias, local)))
-        } else {
-            Err(super::shown(String::from_utf8_lossy(&output.stderr).trim()))
-        }
+        command.arg("--").arg(alias);
+        command
     }
 }
 

@@ -3,6 +3,7 @@
 //! [`Transport`] is what the engine sees: connect once, run scripts, read their output. `client` is the
 //! only file that names the SSH library; `config`, `known_hosts`, `auth` and `jump` decide what it is told.
 
+pub mod alike;
 pub mod auth;
 pub mod client;
 pub mod config;

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use super::{NodeContext, StepOp, When, push};
 use crate::diag::Finding;
@@ -56,13 +57,13 @@ pub fn mesh(context: &NodeContext<'_>, operations: &mut Vec<StepOp>, findings: &
     let members = members(context.manifest, trust);
     let identities = &context.cluster.identities;
 
-    let from = sources(context);
+    let from: Arc<[String]> = sources(context).into();
     let keys: Vec<AuthorizedKey> = members
         .iter()
         .filter_map(|peer| {
             let text = identities.get(&peer.name)?.trust_key.as_deref()?;
             let key = PublicKey::parse(text).ok()?;
-            Some(AuthorizedKey { key, from: from.clone(), restricted: true, comment: comment(trust, peer) })
+            Some(AuthorizedKey { key, from: Arc::clone(&from), restricted: true, comment: comment(trust, peer) })
         })
         .collect();
     let coming: Vec<&str> = members

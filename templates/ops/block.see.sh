@@ -7,8 +7,11 @@ see_block() {
             # Nothing is opened that could make this wait.
             say block "$1" && echo other
         elif [ -r "$2" ]; then
-            found=$(block_body "$2" "$3" | sha256sum)
-            found=${found%% *}
+            # In a file that is all ours the block's digest is the file's, which a probe has asked with all others.
+            if [ -z "$in_probe" ] || ! digest_of "$2" || [ "$found" != "$4" ]; then
+                found=$(block_body "$2" "$3" | sha256sum)
+                found=${found%% *}
+            fi
             case $found in
             e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855) found=absent ;;
             esac

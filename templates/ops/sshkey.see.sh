@@ -1,8 +1,8 @@
 # see_sshkey (USER NAME)...: the public key of a user, `absent`, or `no user`. The private key is never read.
 see_sshkey() {
     while [ $# -gt 0 ]; do
-        if sshkey_entry=$(getent passwd -- "$1"); then
-            sshkey_home=${sshkey_entry%:*} sshkey_home=${sshkey_home##*:}
+        if passwd_entry "$1"; then
+            sshkey_home=${entry%:*} sshkey_home=${sshkey_home##*:}
             if [ -f "$sshkey_home/.ssh/$2" ] && [ -f "$sshkey_home/.ssh/$2.pub" ]; then
                 if read -r sshkey_type sshkey_text _ <"$sshkey_home/.ssh/$2.pub"; then :; fi
                 # A link of the user's may lead anywhere: only what looks like a public key is said.

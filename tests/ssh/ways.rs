@@ -181,3 +181,33 @@ async fn the_key_exchange_can_be_chosen() {
     ssh.kex = vec!["made-up".to_owned()];
     assert!(refused(&server.connector(), &target(ssh)).await.because[0].contains("made-up"));
 }
+
+#[tokio::test]
+async fn a_host_asked_about_after_others_gets_the_answer_it_would_get_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path();
+    let (file, more) = (home.join("config"), home.join("more"));
+    let local = provision::ssh::config::Local { home, user: "me" };
+    std::fs::write(&more, "Port 2222\nIdentityFile ~/.ssh/one\n").unwrap();
+    let other = home.join("other");
+    std::fs::write(&other, "Host n2\n Port 2223\n").unwrap();
+    for text in [
+        String::new(),
+        "Host *\n User admin\n IdentityFile ~/.ssh/id_%%\n StrictHostKeyChecking no\n".to_owned(),
+        format!("Include {}\n", more.display()),
+        format!("Include {}\n", other.display()),
+        "Host n1\n User one\n".to_owned(),
+        "Host *\n HostName %h.lan\n".to_owned(),
+        "Match host n2\n ProxyJump near\n".to_owned(),
+        "UserKnownHostsFile /keys/%h\n".to_owned(),
+        "ProxyCommand nc %h %p\n".to_owned(),
+    ] {
+        std::fs::write(&file, &text).unwrap();
+        let shared = provision::ssh::config::Asker::new(Some(file.clone()));
+        for alias in ["n1", "n2", "n3.lan", "N4", "10.0.0.5"] {
+            let alone = provision::ssh::config::Asker::new(Some(file.clone()));
+            let expected = alone.ask(alias, None, None, local).await.unwrap();
+            assert_eq!(shared.ask(alias, None, None, local).await.unwrap(), expected, "{alias}: {text}");
+        }
+    }
+}
