@@ -16,6 +16,7 @@ pub mod ops;
 pub mod plan;
 pub mod render;
 pub mod secret;
+pub mod shell;
 pub mod ssh;
 pub mod state;
 pub mod steps;

@@ -64,7 +64,7 @@ fn probe(shell: &[&str], ops: &[&dyn Op]) -> Seen {
     frames.seen
 }
 
-fn phase_script(base: &Path, id: &str, ops: &[&dyn Op]) -> provision::ops::Shell {
+fn phase_script(base: &Path, id: &str, ops: &[&dyn Op]) -> provision::shell::Shell {
     render::phase(&PhaseScript {
         base: base.to_str().unwrap(),
         id,
@@ -329,7 +329,7 @@ fn every_script_passes_the_checkers() {
             wanted: vec![provision::ops::Pattern("a\u{1}b".to_owned())],
         })
         .collect();
-    op.mend = render::call("mend_absent", &["/x"]);
+    op.mend = provision::shell::call("mend_absent", &["/x"]);
     let phase = render::phase(&PhaseScript {
         base: "/b",
         id: "1",
@@ -375,7 +375,7 @@ proptest! {
         let mut script = String::from("f() {\n");
         let mut wanted = Vec::new();
         for text in &texts {
-            script.push_str(&format!("printf '%s\\0' {}\n", render::quote(text).unwrap()));
+            script.push_str(&format!("printf '%s\\0' {}\n", provision::shell::quote(text).unwrap()));
             wanted.extend(text.as_bytes());
             wanted.push(0);
         }

@@ -11,9 +11,10 @@ use super::probe::{self, Answers, Asker};
 use super::{Context, Deadlines};
 use crate::event::{Event, LeftOut};
 use crate::manifest::model::Node;
-use crate::ops::{Reaction, Shell};
+use crate::ops::Reaction;
 use crate::plan::diff::{Differing, MESH_PHASE, NODE_PHASE, Wish, Work};
 use crate::render::{self, OpScript, PhaseScript};
+use crate::shell::Shell;
 use crate::ssh::{Connector, Script, Target, Transport};
 use crate::steps::{Cluster, When};
 

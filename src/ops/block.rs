@@ -2,8 +2,8 @@
 
 use super::file::{Ownership, content_of};
 use super::names::{self, BadValue};
-use super::{Change, Check, Op, Pattern, Question, Seen, Shell, diff};
-use crate::render::{call, sha256_hex};
+use super::{Change, Check, Op, Pattern, Question, Seen, diff};
+use crate::shell::{Shell, call, sha256_hex};
 
 /// The block `# BEGIN provision NAME` ... `# END provision NAME`; without lines it shall be gone.
 #[derive(Debug, Clone, PartialEq, Eq)]

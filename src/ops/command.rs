@@ -1,9 +1,9 @@
 //! A command with a guard: `check` exits 0 when there is nothing to do, `apply` does it.
 
 use super::names::{self, BadValue};
-use super::{Change, Check, Op, Pattern, Question, Seen, Shell};
-use crate::render::{Argument, call_with};
+use super::{Change, Check, Op, Pattern, Question, Seen};
 use crate::secret::Secret;
+use crate::shell::{Argument, Shell, call_with};
 
 /// A guarded command.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use super::file::{Ownership, path_question};
 use super::names::{self, BadValue};
-use super::{Change, Check, Op, Pattern, Seen, Shell};
-use crate::render::call;
+use super::{Change, Check, Op, Pattern, Seen};
+use crate::shell::{Shell, call};
 
 /// A directory that shall be there.
 #[derive(Debug, Clone, PartialEq, Eq)]

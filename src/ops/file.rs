@@ -6,9 +6,9 @@
 use base64::Engine;
 
 use super::names::{self, BadValue};
-use super::{Change, Check, Op, Pattern, Question, Reaction, Seen, Shell, WILD, diff};
-use crate::render::{Argument, call, call_with, sha256_hex};
+use super::{Change, Check, Op, Pattern, Question, Reaction, Seen, WILD, diff};
 use crate::secret::Secret;
+use crate::shell::{Argument, Shell, call, call_with, sha256_hex};
 
 /// Owner, group and mode; an empty text is not managed (root, root, 0644 for a new file).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

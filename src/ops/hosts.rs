@@ -4,8 +4,8 @@ use super::block::Block;
 use super::file::Ownership;
 use super::keys::host_word;
 use super::names::{self, BadValue};
-use super::{Change, Check, Op, Pattern, Question, Seen, Shell};
-use crate::render::call;
+use super::{Change, Check, Op, Pattern, Question, Seen};
+use crate::shell::{Shell, call};
 
 /// The block `cluster` with `ADDRESS NAME...` for each node.
 ///

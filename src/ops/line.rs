@@ -2,8 +2,8 @@
 
 use super::file::Ownership;
 use super::names::{self, BadValue};
-use super::{Change, Check, Op, Pattern, Question, Seen, Shell};
-use crate::render::call;
+use super::{Change, Check, Op, Pattern, Question, Seen};
+use crate::shell::{Shell, call};
 
 /// `line` is in the file (unless empty), and no other line begins with `prefix` (unless empty).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl Line {
     }
 
     fn key(&self) -> String {
-        let digest = crate::render::sha256_hex(format!("{}\n{}", self.line, self.prefix).as_bytes());
+        let digest = crate::shell::sha256_hex(format!("{}\n{}", self.line, self.prefix).as_bytes());
         format!("{} {}", self.path, digest.get(..12).unwrap_or(""))
     }
 }

@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::shell::Shell;
+
 pub mod block;
 pub mod command;
 pub mod diff;
@@ -123,20 +125,6 @@ impl std::fmt::Display for Reaction {
             Reaction::ReloadSysctl => f.write_str("apply sysctl settings"),
         }
     }
-}
-
-/// A piece of POSIX shell: every value in it has been quoted by `render`.
-///
-/// The text never holds a secret's value, only the name of the variable that will hold it; the values
-/// travel beside it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Shell {
-    /// The text.
-    pub text: String,
-    /// Whether secrets belong to it.
-    pub secret: bool,
-    /// The secrets by the name of their variable, without the `payload_` before it.
-    pub payloads: BTreeMap<String, crate::secret::Secret>,
 }
 
 /// One idempotent thing a node can have.

@@ -2,8 +2,8 @@
 
 use super::file::{Content, File, Ownership};
 use super::names::{self, BadValue};
-use super::{Change, Check, Op, Pattern, Question, Seen, Shell};
-use crate::render::call;
+use super::{Change, Check, Op, Pattern, Question, Seen};
+use crate::shell::{Shell, call};
 
 /// The file `/etc/modules-load.d/provision.conf`.
 ///

@@ -3,8 +3,8 @@
 //! Recommended packages follow the distribution's default. Configuration files of the admin are kept.
 
 use super::names::{self, BadValue};
-use super::{Change, Check, Op, Pattern, Question, Seen, Shell, WILD};
-use crate::render::call;
+use super::{Change, Check, Op, Pattern, Question, Seen, WILD};
+use crate::shell::{Shell, call};
 
 /// One package.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use sha1::{Digest, Sha1};
 
 use super::file::{Content, File, Ownership};
 use super::names::{self, BadValue, bad};
-use super::{Change, Check, Op, Seen, Shell};
-use crate::render::call;
+use super::{Change, Check, Op, Seen};
+use crate::shell::{Shell, call};
 
 /// Where packages are found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

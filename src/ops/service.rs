@@ -1,8 +1,8 @@
 //! A systemd unit: enabled at boot, running now.
 
 use super::names::{self, BadValue};
-use super::{Change, Check, Op, Pattern, Question, Seen, Shell};
-use crate::render::call;
+use super::{Change, Check, Op, Pattern, Question, Seen};
+use crate::shell::{Shell, call};
 
 /// A unit; `None` is not managed.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use super::names::{self, BadValue};
 use super::public_key::PublicKey;
-use super::{Change, Check, Op, Pattern, Question, Seen, Shell, WILD};
-use crate::render::call;
+use super::{Change, Check, Op, Pattern, Question, Seen, WILD};
+use crate::shell::{Shell, call};
 
 /// `~USER/.ssh/NAME`.
 #[derive(Debug, Clone, PartialEq, Eq)]

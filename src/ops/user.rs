@@ -1,8 +1,8 @@
 //! Users and groups.
 
 use super::names::{self, BadValue};
-use super::{Change, Check, Op, Pattern, Question, Seen, Shell, WILD};
-use crate::render::call;
+use super::{Change, Check, Op, Pattern, Question, Seen, WILD};
+use crate::shell::{Shell, call};
 
 /// A user that shall be there: made without a password, with a group of its own name; one that is there stays as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]

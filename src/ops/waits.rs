@@ -1,6 +1,7 @@
 //! An operation whose wish is not complete before another node has acted.
 
-use super::{Change, Check, Op, Question, Reaction, Seen, Shell};
+use super::{Change, Check, Op, Question, Reaction, Seen};
+use crate::shell::Shell;
 
 /// Another operation, and what it waits for.
 pub struct Waits<O> {

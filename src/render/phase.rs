@@ -1,9 +1,10 @@
 //! The phase script: observe again, mend, observe, report; then the reactions.
 
-use crate::ops::{Check, Op, Pattern, Question, Reaction, Shell, WILD};
+use crate::ops::{Check, Op, Pattern, Question, Reaction, WILD};
 
 use super::events::{reaction_name, reaction_named};
-use super::{Argument, call, call_with, library, quote};
+use super::library;
+use crate::shell::{Argument, Shell, call, call_with, quote};
 
 /// One operation in a phase.
 #[derive(Debug, Clone)]

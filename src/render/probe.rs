@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ops::Question;
 
-use super::{library, quote};
+use super::library;
+use crate::shell::quote;
 
 /// The one script of a converged node.
 ///

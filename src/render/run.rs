@@ -1,9 +1,10 @@
 //! Starting a phase script on a node and following its events.
 
-use crate::ops::{Question, Reaction, Shell};
+use crate::ops::{Question, Reaction};
 
 use super::events::reaction_named;
-use super::{call, library, quote};
+use super::library;
+use crate::shell::{Shell, call, quote};
 
 /// The first exec of a phase: stores the script under `runs/ID` and starts it detached; does nothing when it
 /// was started before.

@@ -288,7 +288,7 @@ fn commands_of_the_user_stay_in_their_own_shell() {
         // What differs after a change is said in one short line.
         let lies = File::new(&done("link"), Content::Bytes(b"x".repeat(5000)), Ownership::default()).unwrap();
         let mut script = OpScript { deadline: 2, ..OpScript::of(&lies) };
-        script.mend = render::call("mend_symlink", &[&done("link"), "/nowhere"]);
+        script.mend = provision::shell::call("mend_symlink", &[&done("link"), "/nowhere"]);
         let text = render::phase(&PhaseScript {
             base: base.to_str().unwrap(),
             id: "4",
