@@ -50,7 +50,10 @@ pub async fn survey<C: Connector>(
                 result = survey_one(&*connector, target, &*asker, resume, &context) => result,
                 () = context.cancel.cancelled() => Err(interrupted()),
             };
-            if let Err(why) = &result {
+            // An interrupt is said once for all, not for each node.
+            if let Err(why) = result.as_ref()
+                && !context.cancel.is_cancelled()
+            {
                 context.say(Event::NodeLeftOut { node: node.clone(), why: why.clone() });
             }
             (node, result)

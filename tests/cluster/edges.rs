@@ -1,0 +1,64 @@
+//! What a hurried person does: two runs at once, a saved plan with a limit, Ctrl-C while nodes are asked.
+
+use std::process::Stdio;
+
+use crate::support::{Cluster, Ran, provision, until};
+
+const WISH: &str = "version: 1\ncluster: edges\ntrust: {user: train}\n";
+
+#[test]
+fn two_runs_on_different_nodes_forget_neither_and_a_saved_plan_may_be_limited() {
+    let cluster = Cluster::up("t-edges", 2, Some(WISH));
+
+    // A plan for all, applied to one node: fewer keys are made in that run, which is no difference.
+    let saved = cluster.lab.dir.join("saved.plan");
+    cluster.run(&["plan", "--out", saved.to_str().unwrap()]).exits(0);
+    let apply = |limit: &str| {
+        let mut command = provision();
+        Ran::of(command.args(["apply", "--yes", "--limit", limit]).arg(&saved).output().unwrap())
+    };
+    apply("n2,!n2").exits(2).says("selects no node");
+    apply("n2").exits(0).says("0 failed");
+    for node in ["n1", "n2"] {
+        cluster.on(node, "userdel -r train; true");
+    }
+    std::fs::remove_file(cluster.lab.dir.join("cluster.nodes")).unwrap();
+
+    // Both read NAME.nodes before either writes it: one waits inside until the other has ended.
+    let gate = "commands:\n  - {name: gate, check: test -e /opt/done, \
+                apply: \"touch /opt/in; while [ ! -e /opt/go ]; do sleep 0.05; done; touch /opt/done\"}\n";
+    cluster.rewrite(&cluster.text().replace("trust: {user: train}\n", &format!("trust: {{user: train}}\n{gate}")));
+    cluster.on("n2", "touch /opt/done").exits(0);
+    let mut slow = cluster.command(&["apply", "--yes", "--limit", "n1"]);
+    let slow = slow.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    until("the first is inside", || cluster.on("n1", "test -e /opt/in").code == 0);
+    cluster.run(&["apply", "--yes", "--limit", "n2"]).exits(0);
+    cluster.on("n1", "touch /opt/go").exits(0);
+    Ran::of(slow.wait_with_output().unwrap()).exits(0);
+    let text = std::fs::read_to_string(cluster.lab.dir.join("cluster.nodes")).unwrap();
+    assert_eq!(text.matches("trust_key:").count(), 2, "{text}");
+    // And so the next run completes the mesh.
+    cluster.apply().exits(0);
+    cluster.apply().exits(0).says("0 changed");
+}
+
+#[test]
+fn an_interrupt_while_nodes_are_asked_is_said_once() {
+    let cluster = Cluster::up("t-asked", 2, Some("version: 1\ncluster: edges\nfiles: [{path: /etc/x, content: x}]\n"));
+    // sshd takes the connection and says nothing more.
+    for node in ["n1", "n2"] {
+        cluster.on(node, "kill -STOP $(cat /run/sshd.pid)").exits(0);
+    }
+    for command in ["plan", "apply", "status", "facts"] {
+        let mut command = cluster.command(&[command]);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let port = |text: String| text.lines().filter(|line| line.contains(":0016 01")).count();
+        let sockets = format!("/proc/{}/net/tcp", child.id());
+        until("both are asked", || port(std::fs::read_to_string(&sockets).unwrap_or_default()) >= 2);
+        let number = child.id().to_string();
+        assert!(std::process::Command::new("kill").args(["-INT", &number]).status().unwrap().success());
+        let ran = Ran::of(child.wait_with_output().unwrap()).exits(130);
+        assert_eq!(ran.err.lines().filter(|line| !line.starts_with("asking")).count(), 1, "{}", ran.err);
+        assert!(ran.err.lines().last().unwrap().starts_with("interrupted: "), "{}", ran.err);
+    }
+}
