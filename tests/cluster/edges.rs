@@ -62,3 +62,30 @@ fn an_interrupt_while_nodes_are_asked_is_said_once() {
         assert!(ran.err.lines().last().unwrap().starts_with("interrupted: "), "{}", ran.err);
     }
 }
+
+/// With NAME.nodes lost, a peer that is out of reach keeps its place on the others (P18).
+#[test]
+fn a_lost_nodes_file_and_a_peer_out_of_reach_remove_nobody() {
+    let cluster = Cluster::up("t-lost", 2, Some(WISH));
+    // Without its key in the manifest, only NAME.nodes could know the peer.
+    let text = cluster.text().replace("config: false", "host_keys: accept-new");
+    let keys: Vec<String> = cluster.lab.nodes.iter().map(|node| node.host_key.clone()).collect();
+    cluster.rewrite(
+        &text
+            .lines()
+            .filter(|line| !keys.iter().any(|key| line.contains(key.as_str())))
+            .fold(String::new(), |text, line| text + line + "\n")
+            .replace("ssh:\n", "ssh:\n  host_keys: accept-new\n"),
+    );
+    cluster.apply().exits(0).says("0 failed");
+    let look = "cat /home/train/.ssh/known_hosts /home/train/.ssh/authorized_keys";
+    let before = cluster.on("n1", look).exits(0).out;
+    assert!(before.contains("train@n2") && before.contains("n2,"), "{before}");
+
+    std::fs::remove_file(cluster.lab.dir.join("cluster.nodes")).unwrap();
+    cluster.on("n2", "systemctl poweroff");
+    until("n2 is down", || cluster.on("n2", "true").code != 0);
+    cluster.apply().exits(5).says("0 changed, 0 failed, 1 left out");
+    assert_eq!(cluster.on("n1", look).out, before);
+    cluster.run(&["status"]).exits(5).says("n1: up to date");
+}
