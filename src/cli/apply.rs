@@ -219,7 +219,7 @@ fn tell_survey(started: &Event, plan: &Plan, context: &crate::exec::Context) {
     for (node, plan) in &plan.nodes {
         context.say(Event::NodeProbed { node: node.clone(), changes: plan.changes() });
         if plan.phases.is_empty() {
-            context.say(Event::NodeDone { node: node.clone(), changed: 0 });
+            context.say(Event::NodeDone { node: node.clone(), changed: 0, missing: Vec::new() });
         }
     }
 }

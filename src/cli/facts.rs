@@ -20,8 +20,8 @@ use crate::ui;
 /// What the nodes are: system, GPUs, driver, network, asked in one go and without root
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
-  provision facts cluster.yaml --out facts/      one JSON file a node
-  provision facts --host ubuntu@10.0.0.[11-14]   no manifest needed")]
+  provision facts cluster.yaml --out facts/        one JSON file a node
+  provision facts --host 'ubuntu@10.0.0.[11-14]'   no manifest needed")]
 pub struct Arguments {
     /// The manifest; ./cluster.yaml when neither it nor --host is given
     manifest: Option<String>,

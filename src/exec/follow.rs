@@ -115,7 +115,9 @@ async fn advance<L: Transport>(
         match link.exec(script, &mut said).await {
             Ok(Some(Exit::Status(0))) => *started = true,
             Ok(_) => {
-                let what = format!("the phase could not be started: {}", said.last_line());
+                let said = context.hide(&said.end());
+                lines.log(&format!("phase {}: could not be started: {said}", phase.name));
+                let what = format!("the phase could not be started: {said}");
                 return Step::Over(Ended::Failed { at: format!("phase {}", phase.name), what });
             }
             Err(ExecError::LinkLost(lost)) => return Step::LinkLost(lost.why),
@@ -347,9 +349,14 @@ impl Output for Lines<'_> {
 struct Said(Vec<u8>);
 
 impl Said {
-    fn last_line(&self) -> String {
+    /// Its last lines: what a tool says comes before what our script makes of it.
+    fn end(&self) -> String {
         let text = String::from_utf8_lossy(&self.0);
-        text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing").to_owned()
+        let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        match lines.get(lines.len().saturating_sub(3)..).unwrap_or_default() {
+            [] => "it said nothing".to_owned(),
+            end => end.join("; "),
+        }
     }
 }
 

@@ -194,7 +194,7 @@ impl<C: Connector> Shared<C> {
         let Surveyed { answers, link, target, .. } = job.surveyed;
         let mut link = link;
         let mut result = Ok(());
-        let mut changed = 0;
+        let (mut changed, mut missing) = (0, Vec::new());
         for phase in [NODE_PHASE, MESH_PHASE] {
             if self.context.cancel.is_cancelled() {
                 result = Err(Ended::Interrupted);
@@ -207,7 +207,10 @@ impl<C: Connector> Shared<C> {
                 }
                 _ if job.work.phase(MESH_PHASE).is_empty() => continue,
                 _ => match self.mesh(&job.node, &answers).await {
-                    Ok(scripts) => (scripts, Vec::new()),
+                    Ok(scripts) => {
+                        missing = self.never_made(&name);
+                        (scripts, Vec::new())
+                    }
                     Err(ended) => {
                         result = Err(ended);
                         break;
@@ -230,7 +233,7 @@ impl<C: Connector> Shared<C> {
         }
         let node = name;
         self.context.say(match result {
-            Ok(()) => Event::NodeDone { node, changed },
+            Ok(()) => Event::NodeDone { node, changed, missing },
             Err(Ended::Failed { at, what }) => {
                 let log = format!("see {node}.log in the run's folder; mend the cause and run apply again");
                 Event::NodeFailed { node, at, what, fix: vec![log] }
@@ -243,6 +246,13 @@ impl<C: Connector> Shared<C> {
             },
             Err(Ended::Well | Ended::Interrupted) => return,
         });
+    }
+
+    /// The peers that were to make a key in this run, and are done without one.
+    fn never_made(&self, node: &str) -> Vec<String> {
+        let keys = self.keys.borrow();
+        let others = self.cluster.coming.iter().filter(|name| name.as_str() != node);
+        others.filter(|name| !keys.made.contains_key(*name)).cloned().collect()
     }
 
     /// Waits for the peers' keys and makes the operations that needed them.
