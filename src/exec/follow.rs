@@ -18,6 +18,9 @@ const EVENT_BYTES: u64 = 64 * 1024 * 1024;
 /// Cap on one line of it, well above what our script writes.
 const LINE_BYTES: usize = 1024 * 1024;
 
+/// How the reason begins when a node could not even keep the script.
+pub const NOT_STARTED: &str = "the phase could not be started";
+
 /// A phase that runs, or is to be started, on a node.
 pub struct Phase {
     /// Its folder's name under `runs/` on the node.
@@ -117,7 +120,7 @@ async fn advance<L: Transport>(
             Ok(_) => {
                 let said = context.hide(&said.end());
                 lines.log(&format!("phase {}: could not be started: {said}", phase.name));
-                let what = format!("the phase could not be started: {said}");
+                let what = format!("{NOT_STARTED}: {said}");
                 return Step::Over(Ended::Failed { at: format!("phase {}", phase.name), what });
             }
             Err(ExecError::LinkLost(lost)) => return Step::LinkLost(lost.why),

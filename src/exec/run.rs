@@ -236,7 +236,11 @@ impl<C: Connector> Shared<C> {
             Ok(()) => Event::NodeDone { node, changed, missing },
             Err(Ended::Failed { at, what }) => {
                 let log = format!("see {node}.log in the run's folder; mend the cause and run apply again");
-                Event::NodeFailed { node, at, what, fix: vec![log] }
+                let mut fix = vec![log];
+                if what.starts_with(follow::NOT_STARTED) {
+                    fix.insert(0, format!("see whether there is room: df -h {} on {node}", render::BASE));
+                }
+                Event::NodeFailed { node, at, what, fix }
             }
             Err(Ended::Lost(what)) => Event::NodeFailed {
                 node,
