@@ -127,11 +127,18 @@ async fn apply(session: &Session, saved: Option<&Plan>, arguments: &Arguments, c
         code = ExitCode::Interrupted;
     }
     let news = identities.into_iter().filter(|(name, identity)| session.identities.get(name) != Some(identity));
-    if let Err(error) = session.places.change_nodes(|nodes| nodes.extend(news)) {
-        ui::output::say(&format!("error: {error}\nhelp: the nodes are as reported; run apply again to write it\n"));
+    let kept = session.places.change_nodes(|nodes| nodes.extend(news));
+    if kept.is_err() {
         code = code.worst(ExitCode::Failed);
     }
-    finish(progress, folder, code, common)
+    let code = finish(progress, folder, code, common);
+    if let Err(error) = kept {
+        // Said last: no node failed, and still this is no success.
+        ui::output::say(&format!(
+            "error: {error}\nhelp: the nodes are as reported; make it writable and run apply again, so that it is kept who they are\n"
+        ));
+    }
+    code
 }
 
 /// Records the end, shows the report.
