@@ -113,3 +113,19 @@ fn a_node_without_a_key_is_missed_and_a_phase_that_cannot_start_says_why() {
     assert_eq!(cluster.on("n1", "sudo -u train ssh -o BatchMode=yes n2 hostname").out, "n2\n");
     cluster.apply().exits(0).says("0 changed");
 }
+
+/// Ctrl-C at the question ends the run with a last line: nothing may wait for whoever asks.
+#[test]
+fn an_interrupt_at_the_question_ends_the_run() {
+    let cluster = Cluster::up("t-ask", 1, Some("version: 1\ncluster: edges\nfiles: [{path: /etc/x, content: x}]\n"));
+    let typescript = cluster.lab.dir.join("typescript");
+    let line = format!("exec {} apply {}", env!("CARGO_BIN_EXE_provision"), cluster.manifest().display());
+    let mut command = std::process::Command::new("script");
+    command.args(["-qefc", &line]).arg(&typescript).stdin(Stdio::piped()).stdout(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let shown = || std::fs::read_to_string(&typescript).unwrap_or_default();
+    until("it asks", || shown().contains("[y/N]"));
+    std::io::Write::write_all(child.stdin.as_mut().unwrap(), b"\x03").unwrap();
+    until("it says that nothing was changed", || shown().contains("interrupted: nothing was changed"));
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{}", shown());
+}
