@@ -135,6 +135,9 @@ pub enum Event {
         node: String,
         /// Operations changed.
         changed: usize,
+        /// Peers whose key was to be made in this run and was not, so that this node cannot know it yet.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        missing: Vec<String>,
     },
     /// A node failed; nothing more is done there in this run.
     NodeFailed {
@@ -163,6 +166,9 @@ pub struct NodeReport {
     pub result: String,
     /// Operations changed.
     pub changed: usize,
+    /// Operations that were planned and found as wanted when their turn came.
+    #[serde(default)]
+    pub already: usize,
     /// What went wrong, if anything did.
     pub problem: Option<String>,
     /// What to do about it.
@@ -199,8 +205,15 @@ impl Report {
             Event::OpDone { node, outcome: Outcome::Changed, .. } => {
                 self.nodes.entry(node.clone()).or_default().changed += 1;
             }
-            Event::NodeDone { node, .. } => {
+            Event::OpDone { node, outcome: Outcome::Fine, .. } => {
+                self.nodes.entry(node.clone()).or_default().already += 1;
+            }
+            Event::NodeDone { node, missing, .. } => {
                 let entry = self.nodes.entry(node.clone()).or_default();
+                if !missing.is_empty() {
+                    entry.problem = Some(format!("trust: no key was made on {}", crate::nodeset::fold(missing)));
+                    entry.fix = vec!["mend what failed there and run apply again: it completes the mesh".to_owned()];
+                }
                 entry.result = if entry.changed > 0 { "changed" } else { "converged" }.to_owned();
             }
             Event::NodeFailed { node, at, what, fix } => {

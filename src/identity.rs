@@ -91,7 +91,16 @@ struct File {
 /// # Errors
 /// What is wrong with it, in one line: not YAML of this form, or written by a newer version.
 pub fn parse(text: &str) -> Result<Identities, String> {
-    let file: File = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
+    // A newer file may hold anything else; that it is newer must be said all the same.
+    let format = text.lines().find_map(|line| line.strip_prefix("format:")?.trim().parse::<u32>().ok());
+    if let Some(format) = format.filter(|format| *format > FORMAT) {
+        return Err(format!("it has format {format}, this build reads up to {FORMAT}; use a newer provision"));
+    }
+    let file: File = serde_saphyr::from_str(text).map_err(|error| {
+        let said = error.to_string();
+        let first = said.lines().next().unwrap_or_default();
+        first.strip_prefix("error: ").unwrap_or(first).to_owned()
+    })?;
     if file.format > FORMAT {
         return Err(format!("it has format {}, this build reads up to {FORMAT}; use a newer provision", file.format));
     }
@@ -170,6 +179,10 @@ mod tests {
     #[test]
     fn a_newer_file_is_refused() {
         assert!(parse("format: 2\nnodes: {}\n").unwrap_err().contains("newer"));
-        assert!(parse("format: 1\nnodes: {n1: {surprise: 1}}\n").is_err());
+        assert!(parse("format: 2\nnodes: {n1: {surprise: 1}}\n").unwrap_err().contains("newer"));
+        for cut in ["format: 1\nnodes: {n1: {surprise: 1}}\n", "", "format: 1\nnodes: {n1: {host_keys: [\"ssh", "- x"] {
+            let why = parse(cut).unwrap_err();
+            assert!(!why.is_empty() && !why.contains('\n'), "{why:?}");
+        }
     }
 }

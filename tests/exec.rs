@@ -295,3 +295,20 @@ fn a_secret_that_a_failing_command_printed_is_hidden() {
     let text = format!("{:?}", outcome.events);
     assert!(text.contains("token=***") && !text.contains("canary"), "{text}");
 }
+
+#[test]
+fn no_end_and_no_line_of_a_secret_is_left_standing() {
+    let (events, _events) = unbounded_channel();
+    let (logs, _logs) = unbounded_channel();
+    let secrets = ["abcd", "abcd-longer", "x", "line one\nline two\n"].map(|text| Secret::new(text.to_owned()));
+    let context = Context {
+        events,
+        logs,
+        cancel: CancellationToken::new(),
+        deadlines: Deadlines::default(),
+        max_parallel: 1,
+        secrets: Arc::from(secrets),
+    };
+    assert_eq!(context.hide("abcd-longer abcd x"), "*** *** x");
+    assert_eq!(context.hide("says line two"), "says ***");
+}

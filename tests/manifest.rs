@@ -310,3 +310,108 @@ proptest! {
         sound(&text)?;
     }
 }
+
+/// A manifest in a folder of its own whose only node is never reached.
+fn lonely(body: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let text = format!(
+        "version: 1\ncluster: t\nssh: {{user: nobody, config: false}}\n{body}nodes:\n  - {{name: n1, address: 127.0.0.1, \
+         ssh: {{port: 1}}}}\n  - {{name: n2, state: out}}\n"
+    );
+    fs::write(folder.path().join("cluster.yaml"), text).unwrap();
+    folder
+}
+
+/// Exit code, standard output and standard error of the program in a folder.
+fn ran(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
+    let output = provision().current_dir(folder).args(arguments).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn every_exit_2_has_one_json_document_that_says_why() {
+    let folder = lonely("");
+    let place = folder.path();
+    let plan = |format: u32, rest: &str| format!("{{\"provision_plan\": {format}{rest}");
+    fs::write(place.join("cut.plan"), plan(1, ", \"manif")).unwrap();
+    fs::write(place.join("new.plan"), plan(2, "}")).unwrap();
+    fs::write(place.join("odd.plan"), plan(1, "}")).unwrap();
+    fs::write(place.join("file"), "").unwrap();
+    for (arguments, says) in [
+        (&["plan", "nope.yaml"][..], "cannot read nope.yaml"),
+        (&["apply", "cut.plan"], "no whole plan"),
+        (&["apply", "new.plan"], "newer"),
+        (&["apply", "odd.plan"], "no plan"),
+        (&["plan", "cut.plan"], "is a saved plan"),
+        (&["check", "cut.plan"], "is a saved plan"),
+        (&["status", "--limit", "!n1"], "selects no node"),
+        (&["apply", "--yes", "--limit", "n1,!n1"], "selects no node"),
+        (&["plan", "--limit", "n2"], "state: out"),
+        (&["plan", "--limit", "n3"], "no node `n3`"),
+        (&["plan", "--bogus"], "--bogus"),
+        (&["apply", "a", "b"], "unexpected argument"),
+        (&["plan", "--deadline", "nap=1"], "nap"),
+        (&["plan", "--out", "file/x"], "not saved"),
+        (&["facts", "--out", "file/x"], "not written"),
+        (&["log", "--manifest", "nope.yaml"], "nope.yaml"),
+        (&["log", "n9"], "n9"),
+    ] {
+        let arguments: Vec<&str> = arguments.iter().copied().chain(["--format", "json"]).collect();
+        let (code, out, err) = ran(place, &arguments);
+        assert_eq!(code, 2, "{arguments:?}: {out}{err}");
+        let json: serde_json::Value =
+            serde_json::from_str(&out).unwrap_or_else(|why| panic!("{arguments:?}: {why}: {out:?}"));
+        assert_eq!(json["verdict"], "error", "{arguments:?}");
+        assert!(out.contains(says), "{arguments:?}: {out}");
+    }
+}
+
+#[test]
+fn a_full_disk_is_no_success_and_a_full_standard_error_no_panic() {
+    let folder = lonely("");
+    let full = || fs::File::options().write(true).open("/dev/full").unwrap();
+    let run = |arguments: &[&str], out: bool| {
+        let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("provision"));
+        command.current_dir(folder.path()).args(arguments);
+        if out {
+            command.stdout(full())
+        } else {
+            command.stderr(full())
+        };
+        command.output().unwrap().status.code().unwrap()
+    };
+    for arguments in [&["check"][..], &["schema"], &["help"], &["--version"], &["log"]] {
+        assert_eq!(run(arguments, true), 1, "{arguments:?}");
+    }
+    assert_eq!(run(&["check", "nope.yaml"], true), 2);
+    for arguments in [&["plan", "nope.yaml"][..], &["plan", "--bogus"], &["apply", "nope.yaml"], &["init", "/dev/null"]]
+    {
+        assert_eq!(run(arguments, false), 2, "{arguments:?}");
+    }
+}
+
+#[test]
+fn secrets_that_cannot_be_meant_are_refused_before_a_node_is_contacted() {
+    for (body, says) in [
+        ("files: [{path: /x, content: \"${command:yes canary}\"}]\n", "larger than 1 MiB"),
+        ("files: [{path: /x, content: \"${command:printf 'canary\\\\0'}\"}]\n", "NUL"),
+        ("files: [{path: /x, content: \"${command:printf 'canary\\\\377'}\"}]\n", "UTF-8"),
+        ("files: [{path: /x, content: \"${command:echo canary; exit 3}\"}]\n", "exit status: 3"),
+        ("files: [{path: /x, content: \"${file:link}\"}]\n", "outside the manifest's folder"),
+    ] {
+        let folder = lonely(body);
+        std::os::unix::fs::symlink("/etc/hostname", folder.path().join("link")).unwrap();
+        let (code, out, err) = ran(folder.path(), &["plan"]);
+        assert!(code == 2 && err.contains(says) && out.is_empty(), "{body}: {code} {err}");
+        assert_eq!(err.matches("canary").count(), body.matches("canary").count() * err.matches("${command:").count());
+    }
+    // A password is one line: whoever reads it takes one line for it.
+    let folder = lonely("");
+    let text = fs::read_to_string(folder.path().join("cluster.yaml")).unwrap();
+    let text = text.replace("config: false", "config: false, become_password: \"${file:two}\"");
+    fs::write(folder.path().join("cluster.yaml"), text).unwrap();
+    fs::write(folder.path().join("two"), "canary\ntouch /tmp/x\n").unwrap();
+    let (code, _, err) = ran(folder.path(), &["plan"]);
+    assert!(code == 2 && err.contains("more than one line") && !err.contains("canary"), "{err}");
+}

@@ -5,9 +5,10 @@ use tokio_util::sync::CancellationToken;
 use super::contact::{self, block_on, client, listen, on_interrupt};
 use super::session::{self, Contact, Refused, Session};
 use super::{Common, Format, saved, survey};
-use crate::diag::ExitCode;
+use crate::diag::{ExitCode, Finding};
 use crate::event::Event;
 use crate::exec::run::RunInfo;
+use crate::manifest::codes;
 use crate::plan::Plan;
 use crate::state::runs::{self, RunFolder};
 use crate::ui;
@@ -36,8 +37,8 @@ pub fn run(arguments: &Arguments, common: &Common) -> ExitCode {
     let saved = match arguments.manifest.as_deref().map(saved::read) {
         Some(Ok(saved)) => saved,
         Some(Err(why)) => {
-            ui::output::say(&format!("error: {why}\n"));
-            return ExitCode::Usage;
+            let finding = Finding::input(codes::SAVED_PLAN, why, None).fix("make a new plan; nothing was changed");
+            return session::end(ExitCode::Usage, finding, common);
         }
         None => None,
     };
@@ -48,18 +49,22 @@ pub fn run(arguments: &Arguments, common: &Common) -> ExitCode {
     };
     if let Some(plan) = &saved {
         if let Some(changed) = saved::inputs_changed(plan, &session.inputs) {
-            return stale(&changed);
+            return stale(&changed, common);
         }
         session.selected.retain(|node| plan.nodes.contains_key(&node.name));
+        if session.selected.is_empty() {
+            let finding = Finding::input(codes::SAVED_PLAN, "the saved plan has nothing for the selected nodes", None)
+                .fix("make a plan for these nodes, or leave --limit away; nothing was changed");
+            return session::end(ExitCode::Usage, finding, common);
+        }
     }
     block_on(apply(&session, saved.as_ref(), arguments, common))
 }
 
-fn stale(what: &str) -> ExitCode {
-    ui::output::say(&format!(
-        "error: the saved plan no longer holds: {what}\nhelp: make a new plan, look at it, and apply that; nothing was changed\n"
-    ));
-    ExitCode::Usage
+fn stale(what: &str, common: &Common) -> ExitCode {
+    let finding = Finding::input(codes::SAVED_PLAN, format!("the saved plan no longer holds: {what}"), None)
+        .fix("make a new plan, look at it, and apply that; nothing was changed");
+    session::end(ExitCode::Usage, finding, common)
 }
 
 async fn apply(session: &Session, saved: Option<&Plan>, arguments: &Arguments, common: &Common) -> ExitCode {
@@ -85,7 +90,7 @@ async fn apply(session: &Session, saved: Option<&Plan>, arguments: &Arguments, c
         return ExitCode::Interrupted;
     }
     if let Some(changed) = saved.and_then(|plan| saved::differs(plan, &planned.plan)) {
-        return stale(&changed);
+        return stale(&changed, common);
     }
     if let Some(code) = consent(&planned.plan, !planned.jobs.is_empty(), arguments, common, &cancel).await {
         return code;
@@ -97,8 +102,9 @@ async fn apply(session: &Session, saved: Option<&Plan>, arguments: &Arguments, c
         match RunFolder::create(&session.places, id.clone(), &plan) {
             Ok(folder) => Some(folder),
             Err(error) => {
-                ui::output::say(&format!("error: {error}\nhelp: make room or rights for it; nothing was changed\n"));
-                return ExitCode::Usage;
+                let finding = Finding::input(codes::UNWRITABLE, error.to_string(), None)
+                    .fix("make room or rights for it; nothing was changed");
+                return session::end(ExitCode::Usage, finding, common);
             }
         }
     } else {
@@ -120,11 +126,19 @@ async fn apply(session: &Session, saved: Option<&Plan>, arguments: &Arguments, c
     if cancel.is_cancelled() {
         code = ExitCode::Interrupted;
     }
-    if let Err(error) = session.places.write_nodes(&identities) {
-        ui::output::say(&format!("error: {error}\nhelp: the nodes are as reported; run apply again to write it\n"));
+    let news = identities.into_iter().filter(|(name, identity)| session.identities.get(name) != Some(identity));
+    let kept = session.places.change_nodes(|nodes| nodes.extend(news));
+    if kept.is_err() {
         code = code.worst(ExitCode::Failed);
     }
-    finish(progress, folder, code, common)
+    let code = finish(progress, folder, code, common);
+    if let Err(error) = kept {
+        // Said last: no node failed, and still this is no success.
+        ui::output::say(&format!(
+            "error: {error}\nhelp: the nodes are as reported; make it writable and run apply again, so that it is kept who they are\n"
+        ));
+    }
+    code
 }
 
 /// Records the end, shows the report.
@@ -156,32 +170,48 @@ async fn consent(
     common: &Common,
     cancel: &CancellationToken,
 ) -> Option<ExitCode> {
+    let json = common.format == Format::Json;
+    let ask = changing && !arguments.yes && ui::output::can_ask();
     let refused = arguments.require_all && !plan.left_out.is_empty();
     if common.format == Format::Human && (changing || !plan.left_out.is_empty()) {
         let _ = ui::output::print(&ui::plan::human(plan, &ui::View::stdout()));
     }
     if refused {
+        if json {
+            let _ = ui::output::print(&ui::plan::json(plan).unwrap_or_default());
+        }
         ui::output::say("error: --require-all: a selected node cannot be planned, so nothing was changed\n");
         return Some(ExitCode::LeftOut);
     }
     if !changing || arguments.yes {
         return None;
     }
-    if !ui::output::can_ask() {
-        if common.format == Format::Json {
+    if !ask {
+        if json {
             let _ = ui::output::print(&ui::plan::json(plan).unwrap_or_default());
         }
         ui::output::say("error: no terminal to ask on, so nothing was changed\nhelp: look at the plan and add --yes\n");
         return Some(ExitCode::Usage);
     }
-    let question = format!("Apply these changes to {} nodes?", plan.nodes.values().filter(|n| n.changes() > 0).count());
+    if json {
+        // Whoever answers must see what is asked; standard output is for the program that reads it.
+        ui::output::say(&ui::plan::human(plan, &ui::View::stderr()));
+    }
+    let number = plan.nodes.values().filter(|node| node.changes() > 0).count();
+    let question = format!("Apply these changes to {number} node{}?", if number == 1 { "" } else { "s" });
     let answer = tokio::select! {
         answer = tokio::task::spawn_blocking(move || ui::confirm(&question)) => answer.unwrap_or(false),
-        () = cancel.cancelled() => return Some(ExitCode::Interrupted),
+        () = cancel.cancelled() => {
+            ui::output::say("\ninterrupted: nothing was changed\n");
+            return Some(ExitCode::Interrupted);
+        }
     };
     if answer {
         None
     } else {
+        if json {
+            let _ = ui::output::print(&ui::plan::json(plan).unwrap_or_default());
+        }
         ui::output::say("not applied; nothing was changed\n");
         Some(ExitCode::Pending)
     }
@@ -196,7 +226,7 @@ fn tell_survey(started: &Event, plan: &Plan, context: &crate::exec::Context) {
     for (node, plan) in &plan.nodes {
         context.say(Event::NodeProbed { node: node.clone(), changes: plan.changes() });
         if plan.phases.is_empty() {
-            context.say(Event::NodeDone { node: node.clone(), changed: 0 });
+            context.say(Event::NodeDone { node: node.clone(), changed: 0, missing: Vec::new() });
         }
     }
 }

@@ -43,7 +43,12 @@ pub fn read(path: &str) -> Result<String, Finding> {
     } else {
         File::open(path).map_err(unreadable)?.take(limit).read_to_end(&mut bytes).map_err(unreadable)?;
     }
-    tree::decode(path, &bytes)?;
+    let text = tree::decode(path, &bytes)?;
+    if super::saved::is_plan(text) {
+        return Err(Finding::input(codes::SAVED_PLAN, format!("{path} is a saved plan, no manifest"), None)
+            .because("only `apply` takes a saved plan")
+            .fix(format!("provision apply {path}")));
+    }
     String::from_utf8(bytes).map_err(|error| unreadable(std::io::Error::other(error)))
 }
 
@@ -61,14 +66,14 @@ pub fn run(arguments: &Arguments, common: &Common) -> ExitCode {
         findings.push(not_judged());
     }
     let no_step = manifest.as_ref().map(no_step).unwrap_or_default();
-    match common.format {
+    let printed = match common.format {
         Format::Json => print(&json(&findings, &no_step)),
         Format::Human => {
             let last = last_line(path, manifest.as_ref(), &findings, &no_step);
-            print(&format!("{}{last}\n", human(&findings, path, &text)));
+            print(&format!("{}{last}\n", human(&findings, path, &text)))
         }
-    }
-    if manifest.is_some() { ExitCode::Done } else { ExitCode::Usage }
+    };
+    if manifest.is_some() { printed } else { ExitCode::Usage }
 }
 
 fn not_judged() -> Finding {

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::contact::{self, block_on, client, listen, on_interrupt};
-use super::session::{self, Contact, Refused};
+use super::session::{self, Contact, Refused, Session};
 use super::{Common, Format};
-use crate::diag::ExitCode;
+use crate::diag::{ExitCode, Finding};
 use crate::exec::probe::Asker;
 use crate::exec::run::survey;
 use crate::facts::{self, Facts};
+use crate::manifest::codes;
 use crate::ops::{Question, Seen};
 use crate::ssh::{Target, Transport as _};
 use crate::state::Places;
@@ -19,8 +20,8 @@ use crate::ui;
 /// What the nodes are: system, GPUs, driver, network, asked in one go and without root
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
-  provision facts cluster.yaml --out facts/      one JSON file a node
-  provision facts --host ubuntu@10.0.0.[11-14]   no manifest needed")]
+  provision facts cluster.yaml --out facts/        one JSON file a node
+  provision facts --host 'ubuntu@10.0.0.[11-14]'   no manifest needed")]
 pub struct Arguments {
     /// The manifest; ./cluster.yaml when neither it nor --host is given
     manifest: Option<String>,
@@ -56,19 +57,28 @@ impl Asker for FactsAsker {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments, common: &Common) -> ExitCode {
-    let targets = match targets(arguments, common) {
-        Ok(targets) => targets,
+    let (session, targets) = match targets(arguments, common) {
+        Ok(known) => known,
         Err(Refused(code)) => return code,
     };
     block_on(async {
         let cancel = on_interrupt();
         let quiet = Common { progress: super::Progress::None, ..common.clone() };
-        let (context, listener) = listen(&arguments.contact, &quiet, &cancel, &crate::secret::Secrets::new(), None);
+        let none = crate::secret::Secrets::new();
+        let secrets = session.as_ref().map_or(&none, |session| &session.wish.secrets);
+        let (context, listener) = listen(&arguments.contact, &quiet, &cancel, secrets, None);
         let beside = Places::of(arguments.manifest.as_deref().unwrap_or("cluster.yaml")).beside;
         let client = client(&beside);
         let results = survey(Arc::clone(&client), targets, Arc::new(FactsAsker), false, context).await;
         listener.end().await;
         contact::end(&client);
+        if let Some(session) = &session {
+            super::survey::keep_accepted(session, &client);
+        }
+        if cancel.is_cancelled() {
+            ui::output::say("interrupted: not all nodes were asked\n");
+            return ExitCode::Interrupted;
+        }
         let mut nodes = BTreeMap::new();
         let mut code = ExitCode::Done;
         for (node, result) in results {
@@ -84,9 +94,6 @@ pub fn run(arguments: &Arguments, common: &Common) -> ExitCode {
                     ui::output::say(&ui::report::left_out(&node, &why));
                 }
             }
-        }
-        if cancel.is_cancelled() {
-            return ExitCode::Interrupted;
         }
         show(arguments, common, &nodes).map_or_else(|code| code, |()| code)
     })
@@ -104,8 +111,9 @@ fn show(arguments: &Arguments, common: &Common, nodes: &BTreeMap<String, Facts>)
             })
         });
         if let Err(error) = written {
-            ui::output::say(&format!("error: facts not written to {}: {error}\n", folder.display()));
-            return Err(ExitCode::Usage);
+            let title = format!("facts not written to {}: {error}", folder.display());
+            let finding = Finding::input(codes::UNWRITABLE, title, None).fix("name another folder with --out");
+            return Err(session::end(ExitCode::Usage, finding, common));
         }
     }
     let text = match common.format {
@@ -124,10 +132,12 @@ fn show(arguments: &Arguments, common: &Common, nodes: &BTreeMap<String, Facts>)
     ui::output::print(&text).map_err(|_| ExitCode::Failed)
 }
 
-fn targets(arguments: &Arguments, common: &Common) -> Result<Vec<Target>, Refused> {
+/// Whom to ask; with the session when there is a manifest.
+fn targets(arguments: &Arguments, common: &Common) -> Result<(Option<Session>, Vec<Target>), Refused> {
     if arguments.host.is_empty() {
         let session = session::open(arguments.manifest.as_deref(), &arguments.contact, false, common)?;
-        return Ok(session.selected.iter().map(|node| session.target(node)).collect());
+        let targets = session.selected.iter().map(|node| session.target(node)).collect();
+        return Ok((Some(session), targets));
     }
     let mut text = String::from("version: 1\ncluster: hosts\nnodes:\n");
     for host in &arguments.host {
@@ -151,7 +161,7 @@ fn targets(arguments: &Arguments, common: &Common) -> Result<Vec<Target>, Refuse
     else {
         return Err(session::refuse("--host", &text, findings, common));
     };
-    Ok(manifest
+    let targets = manifest
         .nodes
         .iter()
         .map(|node| Target {
@@ -164,5 +174,6 @@ fn targets(arguments: &Arguments, common: &Common) -> Result<Vec<Target>, Refuse
             password: None,
             become_password: None,
         })
-        .collect())
+        .collect();
+    Ok((None, targets))
 }

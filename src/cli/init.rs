@@ -28,12 +28,9 @@ enum Written {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> ExitCode {
     match write_all(&arguments.dir) {
-        Ok(talk) => {
-            print(&talk);
-            ExitCode::Done
-        }
+        Ok(talk) => print(&talk),
         Err(why) => {
-            anstream::eprintln!("error: {}", crate::ui::snippet::shown(&why));
+            crate::ui::output::say(&format!("error: {}\n", crate::ui::snippet::shown(&why)));
             ExitCode::Usage
         }
     }

@@ -1,8 +1,9 @@
 //! `provision log`: what was done, when, by whom.
 
-use super::{Common, Format};
-use crate::diag::ExitCode;
+use super::{Common, Format, session};
+use crate::diag::{ExitCode, Finding};
 use crate::event::Event;
+use crate::manifest::codes;
 use crate::state::{Places, runs};
 use crate::ui;
 use crate::ui::log::RunEntry;
@@ -24,6 +25,12 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: &Arguments, common: &Common) -> ExitCode {
     let entries: Vec<RunEntry> = runs::list(&Places::of(&arguments.manifest)).into_iter().map(entry).collect();
+    if entries.is_empty() && !std::path::Path::new(&arguments.manifest).exists() {
+        let finding = Finding::input(codes::UNREADABLE, format!("there is no {}", arguments.manifest), None)
+            .because("runs are kept beside their manifest, in .provision")
+            .fix("name the manifest: provision log --manifest FILE");
+        return session::end(ExitCode::Usage, finding, common);
+    }
     let view = ui::View::stdout();
     let text = match &arguments.of {
         None if common.format == Format::Json => ui::log::runs_json(&entries).unwrap_or_default(),
@@ -35,12 +42,10 @@ pub fn run(arguments: &Arguments, common: &Common) -> ExitCode {
                 let of_node: Vec<RunEntry> =
                     entries.into_iter().filter(|entry| entry.report.nodes.contains_key(of)).collect();
                 if of_node.is_empty() {
-                    ui::output::say(&format!(
-                        "error: no run and no node {} in the runs of {}\nhelp: `provision log` lists the runs; --manifest names another manifest\n",
-                        ui::safe(of),
-                        ui::safe(&arguments.manifest)
-                    ));
-                    return ExitCode::Usage;
+                    let title = format!("no run and no node {of} in the runs of {}", arguments.manifest);
+                    let finding = Finding::input(codes::NO_SUCH, title, None)
+                        .fix("`provision log` lists the runs; --manifest names another manifest");
+                    return session::end(ExitCode::Usage, finding, common);
                 }
                 match common.format {
                     Format::Json => ui::log::runs_json(&of_node).unwrap_or_default(),

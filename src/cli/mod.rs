@@ -21,7 +21,8 @@ use std::process::ExitCode as ProcessExit;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::diag::ExitCode;
+use crate::diag::{ExitCode, Finding};
+use crate::manifest::codes;
 
 /// Brings GPU clusters to life: one manifest, one plan, over SSH with nothing on the nodes but sshd and a POSIX shell.
 #[derive(Debug, Parser)]
@@ -93,22 +94,42 @@ enum Command {
     Lab(lab::LabArguments),
 }
 
-/// Prints to standard output; colours only where they are wanted. A closed pipe ends quietly.
-pub fn print(text: &str) {
-    use std::io::Write as _;
-    // Whoever closed the pipe has seen enough; the exit code still tells how it went.
-    let mut out = anstream::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+/// Prints to standard output; colours only where they are wanted. A closed pipe ends quietly, a full disk does not:
+/// whoever closed the pipe has seen enough, but a cut answer must not look like a whole one.
+pub fn print(text: &str) -> ExitCode {
+    match crate::ui::output::write(&mut anstream::stdout().lock(), text) {
+        Ok(()) => ExitCode::Done,
+        Err(error) => {
+            crate::ui::output::say(&format!("error: the answer cannot be written: {error}\n"));
+            ExitCode::Failed
+        }
+    }
+}
+
+/// What clap has to say: help and version on standard output, usage errors also as JSON where that was asked for.
+fn unparsed(error: &clap::Error) -> ExitCode {
+    let text = error.render();
+    if !error.use_stderr() {
+        return print(&text.ansi().to_string());
+    }
+    let words: Vec<String> = std::env::args().collect();
+    let json = words.iter().any(|word| word == "--format=json")
+        || words.windows(2).any(|pair| matches!(pair, [name, value] if name == "--format" && value == "json"));
+    if json {
+        let plain = text.to_string();
+        let title = plain.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+        let finding = Finding::input(codes::USAGE, title, None).fix("see `provision help`");
+        let _ = print(&crate::ui::findings::json(&[finding], &[]));
+    }
+    let _ = crate::ui::output::write(&mut anstream::stderr().lock(), &text.ansi().to_string());
+    ExitCode::Usage
 }
 
 /// Parses the arguments, runs the command and gives the exit code.
 pub fn main() -> ProcessExit {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) => {
-            let _ = error.print();
-            return ProcessExit::from(u8::try_from(error.exit_code()).unwrap_or(2));
-        }
+        Err(error) => return ProcessExit::from(unparsed(&error).number()),
     };
     let common = &arguments.common;
     let code = match arguments.command {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::contact::{self, block_on, client, listen, on_interrupt};
 use super::session::{self, Contact, Refused};
 use super::{Common, Format, survey};
-use crate::diag::ExitCode;
+use crate::diag::{ExitCode, Finding};
+use crate::manifest::codes;
 use crate::plan::Plan;
 use crate::ui;
 
@@ -49,13 +50,15 @@ pub fn run(arguments: &Arguments, common: &Common) -> ExitCode {
         survey::keep_accepted(&session, &client);
         contact::end(&client);
         if cancel.is_cancelled() {
+            ui::output::say("interrupted: no plan was made\n");
             return ExitCode::Interrupted;
         }
         if let Some(path) = &arguments.out {
             let text = ui::json::pretty(&planned.plan).unwrap_or_default();
             if let Err(error) = crate::state::write_whole(path, text.as_bytes()) {
-                ui::output::say(&format!("error: the plan was not saved: {error}\n"));
-                return ExitCode::Usage;
+                let finding = Finding::input(codes::UNWRITABLE, format!("the plan was not saved: {error}"), None)
+                    .fix("name another file with --out");
+                return session::end(ExitCode::Usage, finding, common);
             }
         }
         let text = match common.format {

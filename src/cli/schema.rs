@@ -10,6 +10,5 @@ pub struct Arguments {}
 
 /// Runs the command.
 pub fn run(_: &Arguments) -> ExitCode {
-    print(&crate::manifest::schema::schema());
-    ExitCode::Done
+    print(&crate::manifest::schema::schema())
 }

@@ -1,5 +1,6 @@
 //! Resolving secret references: the environment, files, programs. Values go into [`Secrets`] and nowhere else.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use crate::diag::Finding;
@@ -28,6 +29,52 @@ pub fn resolve(manifest: &Manifest, beside: &Path, allowed: &[PathBuf]) -> Resul
     if findings.is_empty() { Ok(secrets) } else { Err(findings) }
 }
 
+/// Refuses passwords of several lines: what reads a password reads one line, and would take the rest for something else.
+///
+/// # Errors
+/// A finding for each reference that gave such a password.
+pub fn one_line(manifest: &Manifest, secrets: &Secrets) -> Result<(), Vec<Finding>> {
+    let mut findings = Vec::new();
+    let mut judged = std::collections::BTreeSet::new();
+    for node in &manifest.nodes {
+        let ssh = &node.settings.ssh;
+        for text in [&ssh.password, &ssh.become_password].into_iter().flatten() {
+            let reference = text.pieces.iter().find_map(|piece| match piece {
+                Piece::Secret(reference) => Some(reference),
+                Piece::Literal(_) => None,
+            });
+            let Some(reference) = reference.filter(|reference| judged.insert(*reference)) else { continue };
+            let bad = fill(Some(text), secrets).is_some_and(|value| value.reveal().contains(['\n', '\r', '\0']));
+            if bad {
+                let title = format!("the password {reference} has more than one line");
+                let place = manifest.secrets.get(reference).cloned();
+                findings.push(Finding::input(codes::BAD_SECRET, title, place).fix("keep the password alone in there"));
+            }
+        }
+    }
+    if findings.is_empty() { Ok(()) } else { Err(findings) }
+}
+
+/// A secret is a password, a token, a key or a small file.
+const MAX_BYTES: u64 = 1024 * 1024;
+
+/// Reads a secret's text, but never without end.
+fn text(
+    input: impl std::io::Read,
+    unreadable: impl Fn(String) -> (String, String),
+) -> Result<Secret, (String, String)> {
+    let mut bytes = Vec::new();
+    input.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|error| unreadable(error.to_string()))?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(unreadable("it is larger than 1 MiB".to_owned()));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| unreadable("it is no UTF-8 text".to_owned()))?;
+    if text.contains('\0') {
+        return Err(unreadable("it holds a NUL byte".to_owned()));
+    }
+    Ok(Secret::new(without_newline(text)))
+}
+
 fn value(reference: &Reference, beside: &Path, allowed: &[PathBuf]) -> Result<Secret, (String, String)> {
     match reference {
         Reference::Env(name) => std::env::var(name)
@@ -52,26 +99,31 @@ fn file(path: &str, beside: &Path, allowed: &[PathBuf]) -> Result<Secret, (Strin
             format!("move it beside the manifest, or allow it with --allow-file {}", full.display()),
         ));
     }
-    let text = std::fs::read_to_string(&real).map_err(unreadable)?;
-    Ok(Secret::new(without_newline(text)))
+    let opened = std::fs::File::open(&real).map_err(unreadable)?;
+    text(opened, |why| (why, "name a file that holds the secret alone".to_owned()))
 }
 
 fn run(command: &str, beside: &Path) -> Result<Secret, (String, String)> {
     let folder = if beside.as_os_str().is_empty() { Path::new(".") } else { beside };
     let fix = "run the command by hand in the manifest's folder".to_owned();
-    let output = std::process::Command::new("sh")
+    let mut child = std::process::Command::new("sh")
         .arg("-c")
         .arg(command)
         .current_dir(folder)
         .stdin(std::process::Stdio::null())
+        .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::inherit())
-        .output()
+        .spawn()
         .map_err(|error| (error.to_string(), fix.clone()))?;
-    if !output.status.success() {
-        return Err((format!("the command ended with {}", output.status), fix));
+    // Given up early, the pipe is closed before the wait, so that a command that writes for ever ends too.
+    let printed = child.stdout.take().map(|stdout| text(stdout, |why| (format!("what it prints: {why}"), fix.clone())));
+    let ended = child.wait().map_err(|error| (error.to_string(), fix.clone()))?;
+    match printed {
+        Some(Err(why)) => Err(why),
+        _ if !ended.success() => Err((format!("the command ended with {ended}"), fix)),
+        Some(Ok(secret)) => Ok(secret),
+        None => Err(("it has no output".to_owned(), fix)),
     }
-    let text = String::from_utf8(output.stdout).map_err(|_| ("it printed no UTF-8 text".to_owned(), fix))?;
-    Ok(Secret::new(without_newline(text)))
 }
 
 fn age(spot: &str, beside: &Path) -> Result<Secret, (String, String)> {

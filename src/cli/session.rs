@@ -112,38 +112,75 @@ pub fn open(path: Option<&str>, contact: &Contact, steps: bool, common: &Common)
         }
     };
     let secrets = secrets::resolve(&manifest, &places.beside, &contact.allow_file)
+        .and_then(|secrets| secrets::one_line(&manifest, &secrets).map(|()| secrets))
         .map_err(|findings| refuse(&path, &text, findings, common))?;
     let (files, mut inputs) =
         side_files(&manifest, &places).map_err(|findings| refuse(&path, &text, findings, common))?;
     inputs.insert(path.clone(), hash(text.as_bytes()));
     let identities = places.read_nodes().map_err(|error| refuse(&path, &text, vec![state_finding(&error)], common))?;
     let chosen: Option<std::collections::BTreeSet<String>> = chosen.map(|names| names.into_iter().collect());
-    let selected = manifest
+    let selected: Vec<model::Node> = manifest
         .nodes
         .iter()
         .filter(|node| node.state == model::NodeState::In)
         .filter(|node| chosen.as_ref().is_none_or(|chosen| chosen.contains(&node.name)))
         .cloned()
         .collect();
+    if let (Some(limit), Some(chosen), true) = (&contact.limit, &chosen, selected.is_empty()) {
+        return Err(refuse(&path, &text, vec![nobody(limit, chosen.is_empty())], common));
+    }
     let wish = Arc::new(Wish { manifest, files, secrets });
     Ok(Session { manifest: path, places, wish, inputs, identities, selected })
 }
 
+/// A limit that leaves nothing to do: going on would look like success.
+fn nobody(limit: &str, nothing: bool) -> Finding {
+    let finding = Finding::input(codes::NO_SUCH, format!("--limit {limit} selects no node"), None);
+    if nothing {
+        finding.because("what it names is excluded again").fix("begin with all nodes: '@*,!n1'")
+    } else {
+        finding.because("all of these nodes are `state: out`").fix("write `state: in`, or name other nodes")
+    }
+}
+
 /// A finding about one of our own files.
 pub fn state_finding(error: &StateError) -> Finding {
-    Finding::input(codes::UNREADABLE, error.to_string(), None)
-        .fix("restore the file from version control, or remove it")
+    let finding = Finding::input(codes::UNREADABLE, error.to_string(), None);
+    if error.to_string().contains("newer") {
+        finding
+    } else {
+        finding
+            .fix("restore the file from version control")
+            .fix("or remove it: the nodes are then asked who they are, and host keys must come from elsewhere")
+    }
+}
+
+/// Ends a command for a reason that lies outside of the manifest, as JSON too where that was asked for.
+pub fn end(code: ExitCode, finding: Finding, common: &Common) -> ExitCode {
+    let mut talk = format!("error: {}\n", ui::safe(&finding.title));
+    for (word, lines) in [("because", &finding.because), ("help", &finding.fix)] {
+        lines.iter().for_each(|line| talk.push_str(&format!("{word}: {}\n", ui::safe(line))));
+    }
+    ui::output::say(&talk);
+    if common.format == Format::Json {
+        let _ = super::print(&ui::findings::json(&[finding], &[]));
+    }
+    code
 }
 
 /// Shows findings and gives the exit code 2.
 pub fn refuse(path: &str, text: &str, findings: Vec<Finding>, common: &Common) -> Refused {
     match common.format {
-        Format::Json => super::print(&ui::findings::json(&findings, &[])),
+        Format::Json => {
+            let _ = super::print(&ui::findings::json(&findings, &[]));
+        }
         Format::Human => {
             let count = findings.iter().filter(|finding| finding.severity == crate::diag::Severity::Error).count();
             let errors = if count == 1 { "1 error".to_owned() } else { format!("{count} errors") };
             let talk = ui::findings::human(&findings, path, text);
-            anstream::eprint!("{talk}{}: {errors}; nothing was contacted\n", ui::safe(path));
+            let talk = format!("{talk}{}: {errors}; nothing was contacted\n", ui::safe(path));
+            // Not with eprint!, which panics where standard error is full.
+            let _ = ui::output::write(&mut anstream::stderr().lock(), &talk);
         }
     }
     Refused(ExitCode::Usage)

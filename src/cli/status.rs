@@ -36,6 +36,7 @@ pub fn run(arguments: &Arguments, common: &Common) -> ExitCode {
         survey::keep_accepted(&session, &client);
         contact::end(&client);
         if cancel.is_cancelled() {
+            ui::output::say("interrupted: not all nodes were asked\n");
             return ExitCode::Interrupted;
         }
         let text = match common.format {

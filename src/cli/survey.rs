@@ -200,15 +200,16 @@ pub fn keep_accepted(session: &Session, client: &SshConnector) {
     if accepted.is_empty() {
         return;
     }
-    let mut identities = session.identities.clone();
-    for (node, key) in accepted {
-        let keys = &mut identities.entry(node).or_default().host_keys;
-        if !keys.contains(&key) {
-            keys.push(key);
-            keys.sort();
+    let kept = session.places.change_nodes(|identities| {
+        for (node, key) in accepted {
+            let keys = &mut identities.entry(node).or_default().host_keys;
+            if !keys.contains(&key) {
+                keys.push(key);
+                keys.sort();
+            }
         }
-    }
-    if let Err(error) = session.places.write_nodes(&identities) {
+    });
+    if let Err(error) = kept {
         crate::ui::output::say(&format!("warning: the accepted host keys were not kept: {error}\n"));
     }
 }

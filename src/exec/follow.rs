@@ -18,6 +18,9 @@ const EVENT_BYTES: u64 = 64 * 1024 * 1024;
 /// Cap on one line of it, well above what our script writes.
 const LINE_BYTES: usize = 1024 * 1024;
 
+/// How the reason begins when a node could not even keep the script.
+pub const NOT_STARTED: &str = "the phase could not be started";
+
 /// A phase that runs, or is to be started, on a node.
 pub struct Phase {
     /// Its folder's name under `runs/` on the node.
@@ -115,7 +118,9 @@ async fn advance<L: Transport>(
         match link.exec(script, &mut said).await {
             Ok(Some(Exit::Status(0))) => *started = true,
             Ok(_) => {
-                let what = format!("the phase could not be started: {}", said.last_line());
+                let said = context.hide(&said.end());
+                lines.log(&format!("phase {}: could not be started: {said}", phase.name));
+                let what = format!("{NOT_STARTED}: {said}");
                 return Step::Over(Ended::Failed { at: format!("phase {}", phase.name), what });
             }
             Err(ExecError::LinkLost(lost)) => return Step::LinkLost(lost.why),
@@ -347,9 +352,14 @@ impl Output for Lines<'_> {
 struct Said(Vec<u8>);
 
 impl Said {
-    fn last_line(&self) -> String {
+    /// Its last lines: what a tool says comes before what our script makes of it.
+    fn end(&self) -> String {
         let text = String::from_utf8_lossy(&self.0);
-        text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing").to_owned()
+        let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        match lines.get(lines.len().saturating_sub(3)..).unwrap_or_default() {
+            [] => "it said nothing".to_owned(),
+            end => end.join("; "),
+        }
     }
 }
 

@@ -81,8 +81,14 @@ const SHORTEST_HIDDEN: usize = 4;
 impl Context {
     /// A text from a node without the secrets that a failing command may have printed.
     pub fn hide(&self, text: &str) -> String {
-        let known = self.secrets.iter().map(Secret::reveal).filter(|value| value.len() >= SHORTEST_HIDDEN);
-        known.fold(text.to_owned(), |text, value| if text.contains(value) { text.replace(value, "***") } else { text })
+        // A line of a longer secret is one too, and the longest goes first, so that no end of it is left standing.
+        let lines = self.secrets.iter().flat_map(|secret| secret.reveal().lines());
+        let whole = self.secrets.iter().map(Secret::reveal);
+        let mut known: Vec<&str> = whole.chain(lines).filter(|value| value.len() >= SHORTEST_HIDDEN).collect();
+        known.sort_by_key(|value| std::cmp::Reverse(value.len()));
+        known
+            .into_iter()
+            .fold(text.to_owned(), |text, value| if text.contains(value) { text.replace(value, "***") } else { text })
     }
 
     /// Sends an event; nobody listening is no error.

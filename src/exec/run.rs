@@ -51,7 +51,10 @@ pub async fn survey<C: Connector>(
                 result = survey_one(&*connector, target, &*asker, resume, &context) => result,
                 () = context.cancel.cancelled() => Err(interrupted()),
             };
-            if let Err(why) = &result {
+            // An interrupt is said once for all, not for each node.
+            if let Err(why) = result.as_ref()
+                && !context.cancel.is_cancelled()
+            {
                 context.say(Event::NodeLeftOut { node: node.clone(), why: why.clone() });
             }
             (node, result)
@@ -203,7 +206,7 @@ impl<C: Connector> Shared<C> {
             link = self.connector.connect(&target).await.ok();
         }
         let mut result = Ok(());
-        let mut changed = 0;
+        let (mut changed, mut missing) = (0, Vec::new());
         for phase in [NODE_PHASE, MESH_PHASE] {
             if self.context.cancel.is_cancelled() {
                 result = Err(Ended::Interrupted);
@@ -216,7 +219,10 @@ impl<C: Connector> Shared<C> {
                 }
                 _ if job.work.phase(MESH_PHASE).is_empty() => continue,
                 _ => match self.mesh(&job.node, &answers).await {
-                    Ok(scripts) => (scripts, Vec::new()),
+                    Ok(scripts) => {
+                        missing = self.never_made(&name);
+                        (scripts, Vec::new())
+                    }
                     Err(ended) => {
                         result = Err(ended);
                         break;
@@ -239,10 +245,14 @@ impl<C: Connector> Shared<C> {
         }
         let node = name;
         self.context.say(match result {
-            Ok(()) => Event::NodeDone { node, changed },
+            Ok(()) => Event::NodeDone { node, changed, missing },
             Err(Ended::Failed { at, what }) => {
                 let log = format!("see {node}.log in the run's folder; mend the cause and run apply again");
-                Event::NodeFailed { node, at, what, fix: vec![log] }
+                let mut fix = vec![log];
+                if what.starts_with(follow::NOT_STARTED) {
+                    fix.insert(0, format!("see whether there is room: df -h {} on {node}", render::BASE));
+                }
+                Event::NodeFailed { node, at, what, fix }
             }
             Err(Ended::Lost(what)) => Event::NodeFailed {
                 node,
@@ -252,6 +262,13 @@ impl<C: Connector> Shared<C> {
             },
             Err(Ended::Well | Ended::Interrupted) => return,
         });
+    }
+
+    /// The peers that were to make a key in this run, and are done without one.
+    fn never_made(&self, node: &str) -> Vec<String> {
+        let keys = self.keys.borrow();
+        let others = self.cluster.coming.iter().filter(|name| name.as_str() != node);
+        others.filter(|name| !keys.made.contains_key(*name)).cloned().collect()
     }
 
     /// Waits for the peers' keys and makes the operations that needed them.

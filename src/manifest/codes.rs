@@ -26,6 +26,12 @@ pub const CONFLICT: &str = "P0010";
 pub const UNREADABLE: &str = "P0011";
 /// Bytes, nesting, aliases or nodes beyond the limits.
 pub const TOO_LARGE: &str = "P0012";
+/// A saved plan that cannot be used, or no longer holds.
+pub const SAVED_PLAN: &str = "P0013";
+/// Arguments of the command line that make no sense.
+pub const USAGE: &str = "P0014";
+/// A file of ours cannot be written.
+pub const UNWRITABLE: &str = "P0015";
 /// Versions were declared but this build has no data to judge them.
 pub const NOT_JUDGED: &str = "P0019";
 /// A part is wanted for which this build has no step.
@@ -34,7 +40,7 @@ pub const NO_STEP: &str = "P0020";
 pub const TRUST_ADMIN: &str = "P0210";
 
 /// Every code with one sentence on what it means.
-pub const ALL: [(&str, &str); 15] = [
+pub const ALL: [(&str, &str); 18] = [
     (SYNTAX, "the text is not YAML, or uses a part of YAML that a manifest may not use"),
     (UNKNOWN_KEY, "a key that is not known here"),
     (WRONG_TYPE, "a value of the wrong type"),
@@ -47,6 +53,9 @@ pub const ALL: [(&str, &str); 15] = [
     (CONFLICT, "keys that exclude each other, or ranges of unequal length"),
     (UNREADABLE, "the file cannot be read"),
     (TOO_LARGE, "size, nesting, aliases or nodes beyond the limits"),
+    (SAVED_PLAN, "a saved plan cannot be used, or no longer holds"),
+    (USAGE, "arguments of the command line make no sense"),
+    (UNWRITABLE, "a file cannot be written on this machine"),
     (NOT_JUDGED, "what was wished was not judged"),
     (NO_STEP, "a part is wanted for which this build has no step"),
     (TRUST_ADMIN, "the user of the trust is an administrator"),

@@ -85,6 +85,7 @@ impl Assembly<'_> {
             self.group_entries.iter().map(|entry| (entry.key.clone(), Vec::new())).collect();
         let mut nodes: Vec<Machine> = Vec::new();
         let mut seen: HashMap<String, u32> = HashMap::new();
+        let mut places: HashMap<(String, u16, Vec<String>), (String, u32)> = HashMap::new();
         let mut total = 0;
         let root = self.root;
         let list = root.entry("nodes");
@@ -112,6 +113,21 @@ impl Assembly<'_> {
                     break;
                 }
                 seen.insert(machine.name.clone(), machine.place.line);
+                // One that is out may have left its address to its successor.
+                let works = machine.state == NodeState::In;
+                if let Some((other, line)) = places.get(&whereabouts(&machine)).filter(|_| works) {
+                    let at = entry.get("address").or(entry.get("name")).map_or(entry.mark, |node| node.mark);
+                    let title = format!("nodes `{}` and `{other}` have the same address", machine.name);
+                    let finding = self.decoder.error(codes::DUPLICATE, title, at);
+                    finding
+                        .because
+                        .push(format!("`{other}` is given on line {line}; one machine would be changed twice"));
+                    finding.fix.push("correct the address, or remove one of the two".to_owned());
+                    break;
+                }
+                if works {
+                    places.insert(whereabouts(&machine), (machine.name.clone(), machine.place.line));
+                }
                 for group in &*machine.groups {
                     if let Some(members) = groups.get_mut(group) {
                         members.push(machine.name.clone());
@@ -261,6 +277,13 @@ impl Assembly<'_> {
             finding.fix.push("use a user of its own, like train; it is made when absent".to_owned());
         }
     }
+}
+
+/// Where SSH finds a machine: equal addresses behind other jump hosts or ports are other machines.
+fn whereabouts(machine: &Machine) -> (String, u16, Vec<String>) {
+    let ssh = &machine.settings.ssh;
+    let jumps = ssh.jump.iter().map(|jump| format!("{}:{}", jump.host, jump.port.unwrap_or(22))).collect();
+    (machine.address.to_ascii_lowercase(), ssh.port.unwrap_or(22), jumps)
 }
 
 fn count(number: usize, what: &str) -> String {

@@ -115,7 +115,7 @@ pub(super) fn path_question(path: &str, digest: &str) -> Question {
 }
 
 /// The content that came with a differing answer, when it is text.
-pub(super) fn content_of(answer: &str) -> Option<String> {
+pub(crate) fn content_of(answer: &str) -> Option<String> {
     let (_, body) = answer.split_once('\n')?;
     let body: String = body.split('\n').collect();
     String::from_utf8(base64::engine::general_purpose::STANDARD.decode(body).ok()?).ok()

@@ -49,6 +49,16 @@ pub const NODE_PHASE: &str = "node";
 /// Name of the phase that needs the others' keys.
 pub const MESH_PHASE: &str = "mesh";
 
+/// Whether a node that was asked with an older wish answered with just the block that is wanted now: its answer is the
+/// digest, and for people the content below it.
+fn same_block(op: &dyn Op, seen: &Seen) -> bool {
+    op.checks().iter().all(|check| {
+        let answer = seen.answer(&check.question.kind, &check.question.key);
+        let digest = answer.and_then(|answer| answer.split('\n').next());
+        check.question.kind == "block" && digest.is_some_and(|it| check.wanted.iter().any(|one| one.matches(it)))
+    })
+}
+
 impl Wish {
     /// The operations of a node.
     ///
@@ -104,6 +114,7 @@ impl Wish {
         for StepOp { step, when, op } in operations {
             let (change, later) = match op.differ(seen) {
                 Difference::None => continue,
+                Difference::Change(_) if same_block(&*op, seen) => continue,
                 Difference::Change(change) => (change, None),
                 Difference::Later(reason) => (Change { title: op.id(), diff: Vec::new() }, Some(reason)),
                 Difference::Unreadable(reason) => {

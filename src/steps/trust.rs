@@ -11,7 +11,7 @@ use super::{NodeContext, StepOp, When, push};
 use crate::diag::Finding;
 use crate::manifest::codes;
 use crate::manifest::model::{Manifest, Node, NodeState, Trust};
-use crate::ops::file::Ownership;
+use crate::ops::file::{Ownership, content_of};
 use crate::ops::keys::{AuthorizedKey, authorized_keys, known_hosts};
 use crate::ops::public_key::PublicKey;
 use crate::ops::waits::Waits;
@@ -57,12 +57,20 @@ pub fn mesh(context: &NodeContext<'_>, operations: &mut Vec<StepOp>, findings: &
     let members = members(context.manifest, trust);
     let identities = &context.cluster.identities;
 
+    let folder = format!("{}/.ssh", home(context, trust));
+    let (known, allowed) = (format!("{folder}/known_hosts"), format!("{folder}/authorized_keys"));
+    let (old_known, old_allowed) = (block_now(context, &known), block_now(context, &allowed));
     let from: Arc<[String]> = sources(context).into();
     let keys: Vec<AuthorizedKey> = members
         .iter()
         .filter_map(|peer| {
-            let text = identities.get(&peer.name)?.trust_key.as_deref()?;
-            let key = PublicKey::parse(text).ok()?;
+            let text = identities.get(&peer.name).and_then(|identity| identity.trust_key.as_deref());
+            let key = match text {
+                Some(text) => PublicKey::parse(text).ok()?,
+                None => key_there(context, peer, &old_allowed, |line| {
+                    line.rsplit(' ').next() == Some(&comment(trust, peer))
+                })?,
+            };
             Some(AuthorizedKey { key, from: Arc::clone(&from), restricted: true, comment: comment(trust, peer) })
         })
         .collect();
@@ -80,16 +88,44 @@ pub fn mesh(context: &NodeContext<'_>, operations: &mut Vec<StepOp>, findings: &
         .iter()
         .flat_map(|peer| {
             let names = names(context, peer);
-            host_keys(context, peer).into_iter().map(move |key| (names.clone(), key))
+            let mut keys = host_keys(context, peer);
+            if keys.is_empty() {
+                let named = |line: &str| line.split([' ', ',']).next() == names.first().map(String::as_str);
+                keys.extend(key_there(context, peer, &old_known, named));
+            }
+            keys.into_iter().map(move |key| (names.clone(), key))
         })
         .collect();
 
-    let folder = format!("{}/.ssh", home(context, trust));
     let (place, when) = (&trust.place, When::Mesh);
-    let block = known_hosts(&format!("{folder}/known_hosts"), STEP, &hosts, &trust.user);
+    let block = known_hosts(&known, STEP, &hosts, &trust.user);
     push(STEP, when, place, operations, findings, block);
-    let block = authorized_keys(&format!("{folder}/authorized_keys"), STEP, &keys, &trust.user);
+    let block = authorized_keys(&allowed, STEP, &keys, &trust.user);
     push(STEP, when, place, operations, findings, block.map(|block| Waits::new(block, waits)));
+}
+
+/// The lines of our block in a file of the node, as far as it showed them.
+fn block_now(context: &NodeContext<'_>, path: &str) -> Vec<String> {
+    let answer = context.seen.answer("block", &format!("{path} {STEP}")).unwrap_or_default();
+    content_of(answer).unwrap_or_default().lines().map(str::to_owned).collect()
+}
+
+/// The key that a node already has for a peer of which nothing is known here: `NAME.nodes` may be lost or new, and a
+/// peer that is only out of reach keeps its place all the same. What stands there goes through the typed parser.
+fn key_there(
+    context: &NodeContext<'_>,
+    peer: &Node,
+    lines: &[String],
+    is_peer: impl Fn(&str) -> bool,
+) -> Option<PublicKey> {
+    let cluster = context.cluster;
+    let met = cluster.identities.get(&peer.name).is_some_and(|identity| identity.machine_id.is_some());
+    if met || cluster.coming.contains(&peer.name) {
+        return None;
+    }
+    let line = lines.iter().find(|line| is_peer(line))?;
+    let words: Vec<&str> = line.split(' ').collect();
+    words.windows(2).find_map(|pair| PublicKey::parse(&pair.join(" ")).ok())
 }
 
 /// The home of the trust user: what the node says, else the usual place.

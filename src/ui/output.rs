@@ -45,7 +45,8 @@ pub fn can_ask() -> bool {
 
 /// Asks on the terminal and waits for a line; only `y` or `yes` is a yes. Without a terminal it is a no, unasked.
 pub fn confirm(question: &str) -> bool {
-    can_ask() && ask(question, &mut io::stdin().lock(), &mut io::stderr().lock())
+    // Standard error is not held while someone thinks: what else has to be said, an interrupt above all, must not wait.
+    can_ask() && ask(question, &mut io::stdin().lock(), &mut io::stderr())
 }
 
 fn ask(question: &str, input: &mut dyn BufRead, out: &mut dyn Write) -> bool {

@@ -85,7 +85,7 @@ fn total(plan: &Plan) -> String {
     let changes: usize = plan.nodes.values().map(NodePlan::changes).sum();
     format!(
         "{}: {}; {} left out",
-        count(plan.nodes.len(), "node", "nodes"),
+        count(plan.nodes.len() + plan.left_out.len(), "node", "nodes"),
         count(changes, "change", "changes"),
         plan.left_out.len()
     )
@@ -169,7 +169,12 @@ fn said(reaction: &Reaction) -> String {
 fn sign(operation: &OpPlan) -> &'static str {
     let diff = &operation.change.diff;
     if diff.is_empty() {
-        "~"
+        // What needs no diff says in its title what it is.
+        match operation.change.title.rsplit(": ").next() {
+            Some("new" | "make" | "load") => "+",
+            Some("remove") => "-",
+            _ => "~",
+        }
     } else if diff.iter().all(|line| line.starts_with('+')) {
         "+"
     } else if diff.iter().all(|line| line.starts_with('-')) {

@@ -116,8 +116,11 @@ pub fn left_out(node: &str, why: &LeftOut) -> String {
 pub fn last_line(report: &Report) -> String {
     let of = |result: &str| report.nodes.values().filter(|node| node.result == result).count();
     let changed: usize = report.nodes.values().map(|node| node.changed).sum();
+    // With these the numbers add up to those of the plan.
+    let already: usize = report.nodes.values().map(|node| node.already).sum();
+    let already = if already > 0 { format!("{already} already as wanted, ") } else { String::new() };
     let mut line = format!(
-        "{}: {}; {changed} changed, {} failed, {} left out",
+        "{}: {}; {changed} changed, {already}{} failed, {} left out",
         verdict(report),
         count(report.nodes.len(), "node", "nodes"),
         of("failed"),

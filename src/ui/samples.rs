@@ -86,7 +86,7 @@ pub(super) fn events() -> Vec<Event> {
         Event::NodeProbed { node: node(1), changes: 2 },
         Event::NodeProbed { node: node(2), changes: 0 },
         Event::NodeProbed { node: node(3), changes: 2 },
-        Event::NodeDone { node: node(2), changed: 0 },
+        Event::NodeDone { node: node(2), changed: 0, missing: Vec::new() },
         start(1),
         start(3),
         Event::OpStarted { node: node(1), op: motd() },
@@ -112,7 +112,7 @@ pub(super) fn events() -> Vec<Event> {
         },
         Event::OpDone { node: node(1), op: "packages".into(), outcome: Outcome::Changed, millis: 42_300 },
         Event::PhaseDone { node: node(1), phase: "node".into(), ok: true },
-        Event::NodeDone { node: node(1), changed: 2 },
+        Event::NodeDone { node: node(1), changed: 2, missing: Vec::new() },
         Event::RunDone { exit: 1 },
     ]
 }

@@ -7,7 +7,7 @@ use super::report::Failures;
 use super::samples::*;
 use super::*;
 use crate::diag::ExitCode;
-use crate::event::{NodeReport, Report};
+use crate::event::{Event, NodeReport, Outcome, Report};
 use crate::ops::Reaction;
 use crate::plan::Plan;
 
@@ -20,7 +20,7 @@ fn three_equal_nodes_and_one_left_out() {
     let mut plan = plan((1..=3).map(|n| (format!("n{n}"), fresh(&format!("n{n}"), &format!("n{}", n % 3 + 1)))));
     plan.left_out.insert("n4".into(), unreachable("10.0.0.4"));
     insta::assert_snapshot!(human(&plan));
-    assert!(human(&plan).ends_with("\n3 nodes: 12 changes; 1 left out\n"));
+    assert!(human(&plan).ends_with("\n4 nodes: 12 changes; 1 left out\n"));
 }
 
 #[test]
@@ -125,7 +125,8 @@ fn hostile_text_is_shown_and_not_obeyed() {
     why.fix.push(evil.into());
     plan.left_out.insert(format!("x{evil}"), why);
     let mut report = Report { run: evil.into(), exit: Some(1), ..Report::default() };
-    let node = NodeReport { result: evil.into(), changed: 1, problem: Some(evil.into()), fix: vec![evil.into()] };
+    let node =
+        NodeReport { result: evil.into(), changed: 1, already: 1, problem: Some(evil.into()), fix: vec![evil.into()] };
     report.nodes.insert(evil.into(), node);
     let mut failures = Failures::default();
     failures.0.insert(
@@ -212,7 +213,7 @@ fn ten_thousand_nodes() {
     let text = human(&plan);
     assert!(text.contains("gpu[00000-09999]: 4 changes each\n"), "{}", text.lines().count());
     assert!(text.contains("not planned: x[00000-09999], no answer on 10.0.0.0 port 22 (as on x00000)\n"));
-    assert!(text.ends_with("\n10000 nodes: 40000 changes; 10000 left out\n"));
+    assert!(text.ends_with("\n20000 nodes: 40000 changes; 10000 left out\n"));
     assert_eq!(status::human(&plan, &View::plain()).lines().count(), 3);
     // Folding off is the worst case: as many groups as nodes.
     let full = plan::human(&plan, &View::plain().full(true));
@@ -253,14 +254,14 @@ fn equal_failures_fold_with_one_sample() {
     let mut all = Vec::new();
     for n in 1..=20 {
         let node = format!("gpu{n:02}");
-        all.push(crate::event::Event::OpFailed {
+        all.push(Event::OpFailed {
             node: node.clone(),
             op: "packages".into(),
             during: "mend".into(),
             status: 100,
             tail: vec![format!("E: no space left on {node}")],
         });
-        all.push(crate::event::Event::NodeFailed {
+        all.push(Event::NodeFailed {
             node,
             at: "packages".into(),
             what: "exit status 100".into(),
@@ -337,7 +338,7 @@ fn wide_names_keep_the_columns() {
 }
 
 fn entries() -> Vec<RunEntry> {
-    let run = |run: &str, when: &str, events: Vec<crate::event::Event>| RunEntry {
+    let run = |run: &str, when: &str, events: Vec<Event>| RunEntry {
         run: run.into(),
         by: "ada@desk".into(),
         when: when.into(),
@@ -369,4 +370,27 @@ fn log_of_one_run_and_of_one_node() {
     assert_eq!(log::node(&entries(), "n99", &View::plain()), "n99: in no run so far\n");
     let json: RunEntry = serde_json::from_str(&log::run_json(&entries()[1]).unwrap()).unwrap();
     assert_eq!(json, entries()[1]);
+}
+
+#[test]
+fn what_is_new_has_a_plus_and_what_goes_a_minus() {
+    let titles =
+        ["user train: new", "ssh key id_ed25519 of train: make", "file /etc/x: remove", "file /etc/y: mode 600 -> 644"];
+    let operations = titles.iter().map(|title| op(title, &[])).collect();
+    let text = human(&plan([("n1".to_owned(), vec![phase("node", operations, vec![])])]));
+    for (sign, title) in ["+", "+", "-", "~"].into_iter().zip(titles) {
+        assert!(text.contains(&format!("  {sign} {title}\n")), "{text}");
+    }
+}
+
+#[test]
+fn what_was_planned_and_not_needed_is_counted_and_a_missing_key_is_said() {
+    let mut report = Report { exit: Some(1), ..Report::default() };
+    let done = |node: &str, outcome| Event::OpDone { node: node.into(), op: "x".into(), outcome, millis: 1 };
+    report.fold(&done("n1", Outcome::Changed));
+    report.fold(&done("n1", Outcome::Fine));
+    report.fold(&Event::NodeDone { node: "n1".into(), changed: 1, missing: vec!["n2".into(), "n3".into()] });
+    assert_eq!(report::last_line(&report), "failed: 1 node; 1 changed, 1 already as wanted, 0 failed, 0 left out");
+    let text = report::human(&report, &Failures::default(), None, &View::plain());
+    assert!(text.contains("trust: no key was made on n[2-3]"), "{text}");
 }

@@ -12,6 +12,7 @@
 )]
 
 mod apply;
+mod edges;
 mod faults;
 mod recovery;
 mod support;

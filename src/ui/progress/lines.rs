@@ -27,7 +27,7 @@ pub(super) fn plain(event: &Event) -> Option<String> {
             };
             format!("{} {}: {outcome} ({})", safe(node), safe(op), duration(*millis))
         }
-        Event::NodeDone { node, changed } => format!("{}: done, {changed} changed", safe(node)),
+        Event::NodeDone { node, changed, .. } => format!("{}: done, {changed} changed", safe(node)),
         // What began shows when it ends; what ended shows by its operations and its node; how a connection came about
         // shows with `-v` only.
         Event::Connected { .. } => return None,

@@ -120,6 +120,8 @@ impl Progress {
     }
 
     fn take_at(&mut self, event: &Event, now: Duration) {
+        // Who was left out is said while nodes are asked; a run that begins afterwards only records it again.
+        let repeated = matches!(event, Event::NodeLeftOut { .. }) && !self.report.run.is_empty();
         self.report.fold(event);
         self.failures.fold(event);
         self.board.take(event, now);
@@ -129,14 +131,14 @@ impl Progress {
         match &mut self.output {
             Output::Nothing => {}
             Output::Lines { out, last } => {
-                if let Some(line) = lines::plain(event) {
+                if let Some(line) = lines::plain(event).filter(|_| !repeated) {
                     // Nobody reads it any more: the run goes on all the same.
                     let _ = writeln!(out, "{line}");
                     *last = now;
                 }
             }
             Output::Bars(bars) => {
-                if let Some(line) = lines::important(event) {
+                if let Some(line) = lines::important(event).filter(|_| !repeated) {
                     bars.line(&line);
                 }
                 if now >= bars.drawn + DRAW {
