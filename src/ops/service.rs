@@ -69,7 +69,9 @@ impl Op for Service {
     fn change(&self, seen: &Seen) -> Change {
         let is = seen.answer("service", &self.unit).unwrap_or("");
         let mut words = is.split(' ').skip(1);
-        let (is_enabled, is_active) = (words.next().unwrap_or("-"), words.next().unwrap_or("-"));
+        // What `systemctl show` leaves empty is a unit that is not there yet.
+        let mut word = || words.next().filter(|word| *word != "-").unwrap_or("not there");
+        let (is_enabled, is_active) = (word(), word());
         let mut parts = Vec::new();
         match self.enabled {
             Some(true) if is_enabled != "enabled" => parts.push(format!("{is_enabled} -> enabled")),
