@@ -8,6 +8,7 @@ mod init;
 #[cfg(feature = "lab")]
 mod lab;
 mod log;
+mod look;
 mod plan;
 mod saved;
 mod schema;
