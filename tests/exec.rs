@@ -22,6 +22,8 @@ enum Act {
     Start(u32),
     /// The event file shows itself from the asked offset up to this length, then the link dies.
     CutAt(usize),
+    /// It shows itself up to this length, then the exec ends with status 0.
+    EndsAt(usize),
     /// It shows itself to its end; then the exec ends with status 0.
     Whole,
     /// Endless output that means nothing, in lines or without one end of line.
@@ -71,8 +73,9 @@ impl Transport for Link {
                 }
                 lost("connection reset")
             }
-            Act::Whole => {
-                for piece in node.file.as_bytes()[offset..].chunks(7) {
+            Act::Whole | Act::EndsAt(_) => {
+                let end = if let Act::EndsAt(end) = act { end.max(offset) } else { node.file.len() };
+                for piece in node.file.as_bytes()[offset..end].chunks(7) {
                     if output.stdout(piece) == Flow::Stop {
                         return Ok(None);
                     }
@@ -255,6 +258,36 @@ fn a_script_that_is_gone_without_an_end_is_a_failure_at_its_operation() {
     let Ended::Failed { at, what } = outcome.ended else { panic!("{:?}", outcome.ended) };
     assert_eq!(at, "file /b");
     assert!(what.contains("gone without an end"), "{what}");
+}
+
+#[test]
+fn following_that_ends_early_is_no_end_of_the_phase() {
+    // The first exec shows a part and ends with status 0, as a reader that was killed; the second shows the rest.
+    let outcome = run(EVENTS, &[Act::Start(0), Act::EndsAt(20), Act::Whole], &[], false);
+    assert_eq!(outcome.ended, Ended::Well);
+    assert_eq!(counts(&outcome)["lost"], 1);
+    // When it never brings anything, following is given up and nothing is said to have failed.
+    let acts: Vec<Act> = std::iter::once(Act::Start(0)).chain(vec![Act::EndsAt(0); 100]).collect();
+    let outcome = run(EVENTS, &acts, &[], false);
+    assert!(matches!(outcome.ended, Ended::Lost(ref what) if what.contains("cannot be read")), "{:?}", outcome.ended);
+}
+
+#[test]
+fn a_start_that_hangs_is_given_up() {
+    let outcome = run(EVENTS, &[Act::Hang], &[], false);
+    assert!(matches!(outcome.ended, Ended::Lost(ref what) if what.contains("handed over within 300 s")));
+}
+
+/// A tail is cut by the node at a byte, so its first line may begin inside a secret.
+#[test]
+fn a_line_that_may_have_been_cut_is_dropped() {
+    use base64::Engine as _;
+    let cut = format!("nter2-canary {}\nfailed\n", "x".repeat(16_400));
+    let tail = base64::engine::general_purpose::STANDARD.encode(cut);
+    let file = format!("@\t1\tbegin\t2\n@\t2\tstart\t0\n@\t3\tfailed\t0\tmend\t7\t{tail}\n@\t4\tend\t1\n");
+    let outcome = run(&file, &[Act::Start(0), Act::Whole], &[], false);
+    assert!(!format!("{:?}", outcome.events).contains("canary"));
+    assert_eq!(outcome.ended, Ended::Failed { at: "file /a".to_owned(), what: "exit status 7: failed".to_owned() });
 }
 
 #[test]

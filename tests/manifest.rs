@@ -415,3 +415,24 @@ fn secrets_that_cannot_be_meant_are_refused_before_a_node_is_contacted() {
     let (code, _, err) = ran(folder.path(), &["plan"]);
     assert!(code == 2 && err.contains("more than one line") && !err.contains("canary"), "{err}");
 }
+
+#[test]
+fn wishes_that_make_no_operations_are_refused_before_a_node_is_contacted() {
+    for (body, says) in [
+        ("files: [{path: /x, content: \"{{ node.nmae }}\"}]\n", "cannot be filled in"),
+        ("packages: [Htop]\n", "lower case"),
+        ("base: {limits: {nofile: 5}}\n", "ssh.user"),
+    ] {
+        let folder = lonely(body);
+        if body.starts_with("base") {
+            let path = folder.path().join("cluster.yaml");
+            let text = fs::read_to_string(&path).unwrap().replace("user: nobody, ", "");
+            fs::write(&path, text).unwrap();
+        }
+        let (code, out, err) = ran(folder.path(), &["apply", "--yes"]);
+        assert!(
+            code == 2 && err.contains(says) && err.contains("nothing was contacted") && out.is_empty(),
+            "{code} {err}"
+        );
+    }
+}

@@ -213,7 +213,8 @@ async fn consent(
             let _ = ui::output::print(&ui::plan::json(plan).unwrap_or_default());
         }
         ui::output::say("not applied; nothing was changed\n");
-        Some(ExitCode::Pending)
+        let left_out = if plan.left_out.is_empty() { ExitCode::Done } else { ExitCode::LeftOut };
+        Some(ExitCode::Pending.worst(left_out))
     }
 }
 

@@ -91,7 +91,8 @@ async fn take(
             log = logs.recv(), if open_logs => match log {
                 Some((node, text)) => {
                     if let Some(folder) = &folder {
-                        folder.log(&node, &text);
+                        let shown: String = text.lines().map(|line| ui::safe(line) + "\n").collect();
+                        folder.log(&node, &shown);
                     }
                 }
                 None => open_logs = false,

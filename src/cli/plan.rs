@@ -44,7 +44,11 @@ pub fn run(arguments: &Arguments, common: &Common) -> ExitCode {
         let text = match common.format {
             Format::Json => ui::plan::json(&planned.plan).unwrap_or_default(),
             Format::Human => {
-                let scripts = if arguments.scripts { super::scripts::all(&planned.jobs) } else { String::new() };
+                let scripts = if arguments.scripts {
+                    super::scripts::all(&planned.jobs, &arguments.contact.deadlines())
+                } else {
+                    String::new()
+                };
                 scripts + &ui::plan::human(&planned.plan, &ui::View::stdout().full(arguments.full))
             }
         };

@@ -6,8 +6,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sha2::{Digest as _, Sha256};
-
 use super::{Common, Format, secrets};
 use crate::diag::{ExitCode, Finding};
 use crate::event::Event;
@@ -15,9 +13,12 @@ use crate::exec::Deadlines;
 use crate::identity::Identities;
 use crate::manifest::{self, codes, model};
 use crate::nodeset::Nodeset;
+use crate::ops::Seen;
 use crate::plan::diff::Wish;
+use crate::shell::sha256_hex;
 use crate::ssh::Target;
 use crate::state::{Places, StateError};
+use crate::steps::Cluster;
 use crate::ui;
 
 /// Options of every command that contacts nodes.
@@ -116,7 +117,7 @@ pub fn open(path: Option<&str>, contact: &Contact, steps: bool, common: &Common)
         .map_err(|findings| refuse(&path, &text, findings, common))?;
     let (files, mut inputs) =
         side_files(&manifest, &places).map_err(|findings| refuse(&path, &text, findings, common))?;
-    inputs.insert(path.clone(), hash(text.as_bytes()));
+    inputs.insert(path.clone(), sha256_hex(text.as_bytes()));
     let identities = places.read_nodes().map_err(|error| refuse(&path, &text, vec![state_finding(&error)], common))?;
     let chosen: Option<std::collections::BTreeSet<String>> = chosen.map(|names| names.into_iter().collect());
     let selected: Vec<model::Node> = manifest
@@ -130,7 +131,31 @@ pub fn open(path: Option<&str>, contact: &Contact, steps: bool, common: &Common)
         return Err(refuse(&path, &text, vec![nobody(limit, chosen.is_empty())], common));
     }
     let wish = Arc::new(Wish { manifest, files, secrets });
+    if steps {
+        let impossible = impossible(&wish, &selected);
+        if !impossible.is_empty() {
+            return Err(refuse(&path, &text, impossible, common));
+        }
+    }
     Ok(Session { manifest: path, places, wish, inputs, identities, selected })
+}
+
+/// What can be seen to make no operations before any node was asked; equal nodes are looked at once.
+fn impossible(wish: &Wish, selected: &[model::Node]) -> Vec<Finding> {
+    let mut settings = std::collections::BTreeSet::new();
+    let mut findings: Vec<Finding> = Vec::new();
+    for node in selected {
+        if !settings.insert(Arc::as_ptr(&node.settings)) {
+            continue;
+        }
+        let made = wish.operations(node, None, &Seen::default(), &Cluster::default());
+        for finding in made.err().unwrap_or_default() {
+            if !findings.contains(&finding) {
+                findings.push(finding);
+            }
+        }
+    }
+    findings
 }
 
 /// A limit that leaves nothing to do: going on would look like success.
@@ -186,15 +211,6 @@ pub fn refuse(path: &str, text: &str, findings: Vec<Finding>, common: &Common) -
     Refused(ExitCode::Usage)
 }
 
-/// SHA-256 in hex.
-pub fn hash(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
 type Side = (crate::steps::SideFiles, BTreeMap<String, String>);
 
 /// Reads the files that `source:` and `template:` name, relative to the manifest.
@@ -211,7 +227,7 @@ fn side_files(manifest: &model::Manifest, places: &Places) -> Result<Side, Vec<F
             }
             match std::fs::read(places.beside.join(path)) {
                 Ok(bytes) => {
-                    hashes.insert(path.clone(), hash(&bytes));
+                    hashes.insert(path.clone(), sha256_hex(&bytes));
                     files.insert(path.clone(), bytes);
                 }
                 Err(error) => findings.push(

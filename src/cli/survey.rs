@@ -143,8 +143,10 @@ fn cluster<L>(session: &Session, results: &BTreeMap<String, Result<Surveyed<L>, 
         let identity = cluster.identities.entry(node.name.clone()).or_default();
         let Answers { facts, seen } = &surveyed.answers;
         identity.confirm(facts);
-        if identity.host_keys.is_empty() {
-            identity.host_keys = vec![surveyed.host_key.clone()];
+        // The key it proved to hold counts even where its files name others.
+        if !identity.host_keys.contains(&surveyed.host_key) {
+            identity.host_keys.push(surveyed.host_key.clone());
+            identity.host_keys.sort();
         }
         if let Some(wish) = &node.settings.trust {
             identity.trust_key = ssh_key::public_key_of(seen, &wish.user).map(|key| key.to_string());

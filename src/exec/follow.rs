@@ -21,6 +21,15 @@ const LINE_BYTES: usize = 1024 * 1024;
 /// How the reason begins when a node could not even keep the script.
 pub const NOT_STARTED: &str = "the phase could not be started";
 
+/// How long handing a phase over may take.
+const START: Duration = Duration::from_secs(300);
+
+/// How many connections in a row may bring nothing new before following is given up.
+const FRUITLESS: u32 = 20;
+
+/// Bytes of a tail from which on its first line may have been cut by the node.
+const CUT_TAIL: usize = 16_000;
+
 /// A phase that runs, or is to be started, on a node.
 pub struct Phase {
     /// Its folder's name under `runs/` on the node.
@@ -71,6 +80,7 @@ pub async fn phase<C: Connector>(
     });
     let mut lines = Lines::new(node, phase, context, on_yield);
     let mut started = phase.start.is_none();
+    let (mut fruitless, mut heard) = (0, 0);
     let ended = loop {
         let open = match link.take() {
             Some(open) => open,
@@ -89,6 +99,12 @@ pub async fn phase<C: Connector>(
                 break ended;
             }
             Step::LinkLost(why) => {
+                fruitless = if lines.offset > heard { 0 } else { fruitless + 1 };
+                heard = lines.offset;
+                if fruitless > FRUITLESS {
+                    open.close().await;
+                    break Ended::Lost(format!("its events cannot be read: {why}"));
+                }
                 context.say(Event::LinkLost { node: node.to_owned(), why });
                 open.close().await;
             }
@@ -115,7 +131,11 @@ async fn advance<L: Transport>(
 ) -> Step {
     if let (false, Some(script)) = (*started, &phase.start) {
         let mut said = Said::default();
-        match link.exec(script, &mut said).await {
+        let Ok(result) = tokio::time::timeout(START, link.exec(script, &mut said)).await else {
+            let seconds = START.as_secs();
+            return Step::Over(Ended::Lost(format!("the phase could not be handed over within {seconds} s")));
+        };
+        match result {
             Ok(Some(Exit::Status(0))) => *started = true,
             Ok(_) => {
                 let said = context.hide(&said.end());
@@ -144,10 +164,8 @@ async fn advance<L: Transport>(
         (Some(ended), _) => Step::Over(ended),
         (None, Err(ExecError::LinkLost(lost))) => Step::LinkLost(lost.why),
         (None, Err(ExecError::NotRun(why))) => Step::Over(Ended::Lost(why.what)),
-        (None, Ok(_)) => Step::Over(Ended::Failed {
-            at: lines.current(),
-            what: "the phase's script is gone without an end (killed, or the node was restarted)".to_owned(),
-        }),
+        // The following ended (killed, say) and not the phase: it says of itself when its script is gone.
+        (None, Ok(_)) => Step::LinkLost("the reading of its events ended early".to_owned()),
     }
 }
 
@@ -258,7 +276,12 @@ impl<'a> Lines<'a> {
             NodeEvent::Begin { operations } => {
                 self.log(&format!("phase {}: begin, {operations} operations", self.phase.name));
             }
-            NodeEvent::Gone => {}
+            NodeEvent::Gone => {
+                self.ended = Some(Ended::Failed {
+                    at: self.current(),
+                    what: "the phase's script is gone without an end (killed, or the node was restarted)".to_owned(),
+                });
+            }
             NodeEvent::Start { op } => {
                 self.running = Some(op);
                 self.context.say(Event::OpStarted { node, op: self.op(op) });
@@ -279,6 +302,7 @@ impl<'a> Lines<'a> {
                     (None, Some(reaction)) => reaction.to_string(),
                     (None, None) => format!("phase {}", self.phase.name),
                 };
+                let tail = whole_lines(tail);
                 let tail: Vec<String> = tail.iter().map(|line| self.context.hide(line)).collect();
                 let what = failure(&during, status, &tail);
                 self.log(&format!("{op}: failed: {what}\n{}", tail.join("\n")));
@@ -306,6 +330,15 @@ impl Lines<'_> {
         self.log(&format!("{op}: {how}, {millis} ms"));
         self.context.say(Event::OpDone { node, op, outcome, millis });
     }
+}
+
+/// The lines of a tail without the first one where that may have been cut: half a secret would not be recognised.
+fn whole_lines(mut tail: Vec<String>) -> Vec<String> {
+    let bytes: usize = tail.iter().map(|line| line.len() + 1).sum();
+    if bytes >= CUT_TAIL && !tail.is_empty() {
+        tail.remove(0);
+    }
+    tail
 }
 
 fn failure(during: &str, status: i32, tail: &[String]) -> String {

@@ -62,7 +62,8 @@ pub async fn ask<L: Transport>(
     let more: Vec<Question> = asker
         .questions(node, Some(&facts), &seen)
         .into_iter()
-        .filter(|question| seen.answer(&question.kind, &question.key).is_none() && !first.contains(question))
+        // Also what was asked with other words, as a secret's digest with the salt of a machine not known yet.
+        .filter(|question| !first.contains(question))
         .collect();
     if !more.is_empty() {
         let frames = exec(link, "", &more, root, context).await?;
@@ -151,7 +152,7 @@ impl Output for Collected {
     }
 
     fn stderr(&mut self, bytes: &[u8]) -> Flow {
-        let room = 64 * 1024_usize.saturating_sub(self.stderr.len());
+        let room = (64 * 1024_usize).saturating_sub(self.stderr.len());
         self.stderr.extend(bytes.iter().take(room));
         Flow::Continue
     }

@@ -88,6 +88,7 @@ async fn survey_one<C: Connector>(
     let open = connector.connect(&target).await?;
     context.say(Event::Connected { node: target.node.clone(), how: open.how() });
     let mut link = Some(open);
+    let mut followed: BTreeSet<String> = BTreeSet::new();
     loop {
         let Some(open) = link.take() else {
             link = Some(connector.connect(&target).await?);
@@ -105,6 +106,14 @@ async fn survey_one<C: Connector>(
             };
             return Ok(Surveyed { answers, host_key, link, target });
         };
+        if !followed.insert(id.clone()) {
+            return Err(LeftOut {
+                kind: "probe".to_owned(),
+                what: format!("it says that {id} still runs there, and that it has ended"),
+                because: Vec::new(),
+                fix: vec!["log in there and look at /var/lib/provision/runs".to_owned()],
+            });
+        }
         link = Some(open);
         let name = id.rsplit('.').next().unwrap_or(NODE_PHASE).to_owned();
         let phase = Phase { id, name, operations: Vec::new(), start: None, root: target.becomes_root() };
@@ -346,7 +355,7 @@ fn scripts(differing: &[&Differing], deadlines: &Deadlines) -> Vec<OpScript> {
 }
 
 /// The script of one phase as it would run, for showing.
-pub fn phase_script(phase: &str, operations: &[&Differing], pending: Vec<Reaction>) -> Shell {
+pub fn phase_script(phase: &str, operations: &[&Differing], pending: Vec<Reaction>, deadlines: &Deadlines) -> Shell {
     render::phase(&PhaseScript {
         base: render::BASE,
         id: &format!("RUN.{phase}"),
@@ -354,7 +363,7 @@ pub fn phase_script(phase: &str, operations: &[&Differing], pending: Vec<Reactio
         phase,
         by: "WHO",
         manifest: "HASH",
-        operations: scripts(operations, &Deadlines::default()),
+        operations: scripts(operations, deadlines),
         pending,
     })
 }

@@ -110,8 +110,8 @@ pub fn check(form: Form, text: &str) -> Result<(), Wrong> {
             wish(made_of(text, "._-+:~@*/=%^,") && !text.starts_with('-'), "a word without spaces and quotes")
         }
         Form::Package => wish(
-            made_of(text, "+._:~-") && text.starts_with(|c: char| c.is_ascii_alphanumeric()),
-            "the name of a package",
+            made_of(text, "+._:~-") && text.starts_with(|c: char| c.is_ascii_alphanumeric()) && !text.ends_with('-'),
+            "the name of a package; to remove one write `state: absent`",
         ),
         Form::Unit => wish(made_of(text, "@._:\\-") && !text.starts_with(['-', '.']), "the name of a unit of systemd"),
         Form::Jump => {

@@ -37,11 +37,16 @@ impl Packages {
             let good = name.len() >= 2
                 && name.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())
                 && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "+.-".contains(c))
-                // apt reads a name that ends so as "remove" or "install".
+                // apt reads what ends so as "remove".
+                && !wish.name.ends_with('-')
                 && !arch.is_empty()
                 && arch.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
             if !good {
-                return Err(names::bad("package", &wish.name, "lower case letters, digits, `+`, `-`, `.`"));
+                return Err(names::bad(
+                    "package",
+                    &wish.name,
+                    "lower case letters, digits, `+`, `-`, `.`, and no `-` at its end",
+                ));
             }
             if let Some(version) = &wish.version {
                 let exact = version.strip_suffix('*').unwrap_or(version);

@@ -54,8 +54,8 @@ pub struct Account {
     pub uid: u32,
     /// All groups the user is in.
     pub groups: Vec<String>,
-    /// Home directory.
-    pub home: String,
+    /// Home directory; `None` when it is no path that we would work in.
+    pub home: Option<String>,
 }
 
 /// Reads the answer of `see_user`: `UID GID GROUP,GROUP SHELL HOME`; `None` when there is no such user.
@@ -63,8 +63,7 @@ pub fn account(seen: &Seen, name: &str) -> Option<Account> {
     let mut words = seen.answer("user", name)?.splitn(5, ' ');
     let uid = words.next()?.parse().ok()?;
     let groups = words.nth(1)?.split(',').map(str::to_owned).collect();
-    let home = words.nth(1)?.to_owned();
-    names::path(&home).ok()?;
+    let home = words.nth(1).filter(|home| names::path(home).is_ok()).map(str::to_owned);
     Some(Account { uid, groups, home })
 }
 

@@ -2,6 +2,8 @@
 
 use super::{NodeContext, StepOp, When, push};
 use crate::diag::Finding;
+use crate::facts::Known;
+use crate::manifest::codes;
 use crate::ops::{hosts, limits, module, package, service, sysctl};
 
 const STEP: &str = "base";
@@ -19,7 +21,7 @@ pub fn operations(context: &NodeContext<'_>, operations: &mut Vec<StepOp>, findi
         push(STEP, when, place, operations, findings, hosts::OwnName::new(&context.node.name, HOSTS));
     }
     // A running time service is kept, whatever it is; only a node without one gets the distribution's.
-    let timeless = context.facts.is_some_and(|facts| facts.time_service.yes().is_none());
+    let timeless = context.facts.is_some_and(|facts| facts.time_service == Known::No);
     if base.time.as_deref() == Some("auto") && timeless {
         let name = "systemd-timesyncd";
         let wish = package::PackageWish { name: name.to_owned(), version: None, hold: None, present: true };
@@ -28,9 +30,15 @@ pub fn operations(context: &NodeContext<'_>, operations: &mut Vec<StepOp>, findi
     }
     if !base.limits.is_empty() {
         let trust_user = settings.trust.as_ref().map(|trust| trust.user.clone());
-        let user = trust_user.or_else(|| settings.ssh.user.clone()).unwrap_or_else(|| "root".to_owned());
         let items: Vec<(String, String)> = base.limits.clone().into_iter().collect();
-        push(STEP, when, place, operations, findings, limits::limits(&user, &items));
+        match trust_user.or_else(|| settings.ssh.user.clone()) {
+            Some(user) => push(STEP, when, place, operations, findings, limits::limits(&user, &items)),
+            None => findings.push(
+                Finding::input(codes::MISSING, "the manifest does not say whose limits these are", Some(place.clone()))
+                    .because("limits are the trust user's, else the login user's")
+                    .fix("write ssh.user, or trust.user"),
+            ),
+        }
     }
     if !base.sysctl.is_empty() {
         let items: Vec<(String, String)> = base.sysctl.clone().into_iter().collect();

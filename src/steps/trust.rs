@@ -40,6 +40,13 @@ pub fn key(context: &NodeContext<'_>, operations: &mut Vec<StepOp>, findings: &m
             findings.push(finding.because("every node of the mesh could become root on every other").fix(fix));
             return;
         }
+        if account.home.is_none() {
+            let title =
+                format!("{} cannot be the user of the trust: its home directory there is no usual path", trust.user);
+            let finding = Finding::input(codes::BAD_VALUE, title, Some(trust.place.clone()));
+            findings.push(finding.fix("give it a home directory of its own, or name another user"));
+            return;
+        }
     }
     let home = home(context, trust);
     let place = &trust.place;
@@ -130,7 +137,8 @@ fn key_there(
 
 /// The home of the trust user: what the node says, else the usual place.
 fn home(context: &NodeContext<'_>, trust: &Trust) -> String {
-    user::account(context.seen, &trust.user).map_or_else(|| format!("/home/{}", trust.user), |account| account.home)
+    let account = user::account(context.seen, &trust.user);
+    account.and_then(|account| account.home).unwrap_or_else(|| format!("/home/{}", trust.user))
 }
 
 fn comment(trust: &Trust, node: &Node) -> String {

@@ -73,6 +73,12 @@ fn file(context: &NodeContext<'_>, wish: &FileWish, operations: &mut Vec<StepOp>
     };
     match content {
         Ok(content) => {
+            let secret = matches!(content, Content::Secret { .. });
+            let mut ownership = ownership;
+            if secret && ownership.mode.is_empty() {
+                // Who keeps a secret and says nothing of the mode does not mean everybody.
+                "0600".clone_into(&mut ownership.mode);
+            }
             let made = File::new(&wish.path, content, ownership).map(|file| file.triggering(reactions));
             push(step, when, place, operations, findings, made);
         }

@@ -62,6 +62,8 @@ mend_package() {
         apt_get update || apt_failed
         apt_fresh=1
     fi
+    # A name that the lists do not have would be taken for a regular expression, and change what nobody named.
+    package_exact "$@"
     package_count=$(($# / 4)) package_held=
     apt_hold=' ' apt_free=' '
     while [ "$package_count" -gt 0 ]; do
@@ -72,7 +74,7 @@ mend_package() {
             case $2 in *\*) package_version=$(package_newest "$1" "$2") ;; esac
             set -- "$@" "$1${package_version:+=$package_version}"
             ;;
-        *) set -- "$@" "$1-" ;;
+        *) if dpkg-query -W -f '${db:Status-Status}' -- "$1" >/dev/null 2>&1; then set -- "$@" "$1-"; fi ;;
         esac
         case $4 in
         hold) apt_hold="$apt_hold$1 " ;;
@@ -104,6 +106,16 @@ mend_package() {
     if [ "$apt_hold" != ' ' ]; then apt-mark hold -- $apt_hold; fi
     # shellcheck disable=SC2086
     if [ "$apt_free" != ' ' ]; then apt-mark unhold -- $apt_free; fi
+}
+# package_exact (NAME VERSION STATE HOLD)...: refuses a wanted package that apt does not know by exactly this name.
+package_exact() {
+    while [ $# -gt 0 ]; do
+        if [ "$3" = present ] && ! dpkg-query -W -f '' -- "$1" >/dev/null 2>&1 &&
+            [ -z "$(apt-cache madison -- "$1" 2>/dev/null)" ]; then
+            refuse "apt-get failed: Unable to locate package $1: the repositories of this node do not have it"
+        fi
+        shift 4
+    done
 }
 # package_newest NAME PREFIX*: the newest version of the lists that begins so; else the pattern, for apt to refuse.
 package_newest() {

@@ -16,7 +16,8 @@ mend_file() {
 # own NAME OWNER GROUP MODE: of something in the working directory that nobody can exchange.
 own() {
     if [ "$2$3" ]; then chown -h "$2${3:+:$3}" -- "$1"; fi
-    if [ "$4" ]; then chmod "$4" -- "$1"; fi
+    # Of a directory chmod keeps setuid and setgid unless told with five digits.
+    if [ "$4" ]; then if [ -d "$1" ]; then chmod "00$4" -- "$1"; else chmod "$4" -- "$1"; fi; fi
 }
 # own_file PATH OWNER GROUP MODE: of a file. Where others could exchange it, it gets a second name that only root can
 # reach, and what that name stands for is looked at before it is changed.
