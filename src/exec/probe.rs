@@ -62,8 +62,8 @@ pub async fn ask<L: Transport>(
     let more: Vec<Question> = asker
         .questions(node, Some(&facts), &seen)
         .into_iter()
-        // Also what was asked with other words, as a secret's digest with the salt of a machine not known yet.
         .filter(|question| !first.contains(question))
+        .filter(|question| question.salted() || seen.answer(&question.kind, &question.key).is_none())
         .collect();
     if !more.is_empty() {
         let frames = exec(link, "", &more, root, context).await?;

@@ -47,6 +47,14 @@ pub struct Question {
     pub args: Vec<String>,
 }
 
+impl Question {
+    /// Whether the answer is another one with other arguments: a digest with a salt. (Elsewhere they only say
+    /// whether the present content comes along.)
+    pub fn salted(&self) -> bool {
+        self.kind == "secret"
+    }
+}
+
 /// What a node answered: (kind, key) to the lines printed, without the final newline.
 ///
 /// A question that is missing here was not answered (not asked, or not readable).

@@ -312,10 +312,13 @@ impl Drop for User {
     fn drop(&mut self) {
         let _ = fs::remove_file(format!("/etc/sudoers.d/{}", self.name));
         let _ = fs::remove_file(format!("/var/lib/sudo/lectured/{}", self.name));
-        // What still runs as this user was started by this test.
+        // What still runs as this user was started by this test; a container's user may have the same number.
         let rest = Command::new("ps").args(["-o", "pid=", "-u", &self.name]).output().unwrap();
+        let ours = fs::read_link("/proc/self/ns/pid").unwrap();
         for pid in String::from_utf8_lossy(&rest.stdout).split_whitespace() {
-            let _ = Command::new("kill").args(["-9", pid]).output();
+            if fs::read_link(format!("/proc/{pid}/ns/pid")).is_ok_and(|space| space == ours) {
+                let _ = Command::new("kill").args(["-9", pid]).output();
+            }
         }
         let _ = Command::new("userdel").args(["-rf", &self.name]).output();
     }
