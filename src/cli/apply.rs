@@ -110,7 +110,10 @@ async fn apply(session: &Session, saved: Option<&Plan>, arguments: &Arguments, c
     } else {
         None
     };
-    let (context, listener) = listen(&arguments.contact, common, &cancel, &session.wish.secrets, folder);
+    // Where nothing changes there is no run to tell of.
+    let progress = if changing { common.progress } else { super::Progress::None };
+    let told = Common { progress, ..common.clone() };
+    let (context, listener) = listen(&arguments.contact, &told, &cancel, &session.wish.secrets, folder);
     tell_survey(&started, &plan, &context);
     let info =
         RunInfo { id: id.clone(), by, manifest: session.inputs.get(&session.manifest).cloned().unwrap_or_default() };

@@ -86,7 +86,9 @@ fn up(nodes: usize, manifest: Option<PathBuf>, name: &str) -> Result<ExitCode, L
 fn down(purge: bool, name: &str) -> Result<ExitCode, LabError> {
     let options = Options { name: name.to_owned(), say: talk, ..Options::default() };
     let kept = lab::down(&options, purge)?;
-    data("the practice cluster is gone");
+    data(&format!(
+        "the practice cluster is gone, and with it .provision/{name}: its manifest, edited or not, and its runs"
+    ));
     if !kept.is_empty() {
         data("kept for the next one (`provision lab down --purge` removes it):");
         kept.iter().for_each(|line| data(&format!("  {line}")));
